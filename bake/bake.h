@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bake.h - a spec becomes an image.
+ *
+ * bake_run() is the pipeline: read the steps, refuse what cannot run, resolve
+ * the base, and then for each step find its record or have a worker make it;
+ * at the end the config and manifest are stored. A fully cached bake starts no
+ * process, writes nothing, and loads no library beyond the store's.
+ *
+ * What happens meanwhile is told through one callback, in the caller's thread.
+ *
+ * Durability: when it returns 0 the image, its layers and its records survive
+ * a power cut.
+ */
+#pragma once
+
+#include "bake/spec.h"
+#include "layers/base/cancel.h"
+#include "layers/store.h"
+#include "sandbox/network.h"
+
+enum bake_event_kind {
+	BAKE_BASE,      /* base is being resolved: text is the reference */
+	BAKE_PULL,      /* bytes of the base's layers: layer, done, size */
+	BAKE_BASE_DONE, /* digest is the base manifest's; cached: nothing was pulled */
+	BAKE_STEP,      /* a step begins; step, of, text */
+	BAKE_LOG,       /* bytes of the running step's log */
+	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer) */
+	BAKE_STEP_FAILED,
+	BAKE_EXPORT, /* text says where to */
+	BAKE_DONE,   /* digest is the image's, size its layers' bytes */
+};
+
+struct bake_event {
+	enum bake_event_kind kind;
+	size_t step; /* from 1 */
+	size_t of;
+	struct str text;
+	const struct digest *digest;
+	uint64_t done;
+	uint64_t size;
+	int64_t duration_ms;
+	bool cached;
+	bool empty;
+	bool cut_off;
+	bool shared; /* another bake runs this step; we wait for it */
+};
+
+typedef void bake_event_fn(void *ctx, const struct bake_event *event);
+
+struct bake_options {
+	struct store *store;
+	const char *worker_path; /* of hearth-worker */
+	const char *agent_path;  /* of hearth-agent */
+	int contextfd;           /* -1 for none */
+	bool no_cache;           /* run every step anew */
+	bool pull;               /* ask upstream although a digest is held */
+	bool plain_http;
+	const char *ca_file;
+	const char *runtime;
+	const struct network_host *hosts;
+	size_t host_count;
+	bake_event_fn *event;
+	void *event_ctx;
+	const struct cancel *cancel;
+};
+
+struct bake_result {
+	struct digest image; /* of the manifest */
+	uint64_t size;       /* bytes: layers, config and manifest */
+	size_t layers;
+	size_t steps;
+	size_t cached_steps;
+	size_t failed_step; /* from 1; set when a step failed or was refused */
+	int exit_code;      /* of that step's command */
+};
+
+/*
+ * ERR_REFUSED and ERR_INVALID before anything is pulled or run; ERR_STEP when a
+ * command failed. out's failed_step is set on failure too.
+ */
+int bake_run(const struct spec *spec, const struct bake_options *options, struct bake_result *out,
+	     struct err *err) MUST_CHECK;

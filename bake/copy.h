@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy.h - COPY and WORKDIR carried out in a machine's merged root.
+ *
+ * Destinations are resolved inside the root by the kernel, symlinks included.
+ * Existing files and links inside a copied tree are replaced, never written
+ * through. The rules are C4..C18 of the instruction reference that the tests
+ * list; times are kept, xattrs too where the file system takes them, hard
+ * links within one source stay links. Order: owner, mode, xattrs, times.
+ *
+ * Runs in a child whose fsuid and fsgid are the machine's root
+ * (machine_as_root); ids given are ids inside the machine.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+#include "layers/base/cancel.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct copy_spec {
+	int contextfd;
+	const char *const *sources; /* expanded */
+	size_t source_count;
+	const char *destination; /* expanded, as written: a slash at the end counts */
+	const char *workdir;     /* absolute */
+	const char *chown;       /* expanded text, or NULL for 0:0 */
+	const char *chmod;       /* octal text, or NULL */
+	uint32_t first_id;       /* host id of the machine's 0 */
+	const struct cancel *cancel;
+};
+
+int copy_into(int rootfd, const struct copy_spec *spec, struct err *err) MUST_CHECK;
+
+/*
+ * Make a working directory with its parents, 0755, owned by the image's user;
+ * nothing changes if it exists. A component that is a file is an error.
+ */
+int copy_make_workdir(int rootfd, const char *path, const char *user, uint32_t first_id,
+		      struct err *err) MUST_CHECK;
+
+/* user[:group], names looked up in the root's passwd and group; unknown is an error. */
+int copy_find_owner(int rootfd, const char *text, uid_t *out_uid, gid_t *out_gid, struct err *err)
+	MUST_CHECK;

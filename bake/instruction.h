@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * instruction.h - one step's text as a RUN, COPY, ENV or WORKDIR.
+ *
+ * A step is one instruction; it spans lines only by continuation. Anything
+ * else is ERR_REFUSED (which is terminal) and says what the four are, or which
+ * one was probably meant. Forms that are legal in a Dockerfile and not
+ * supported yet are ERR_REFUSED too, and named: nothing is ever ignored.
+ *
+ * Nothing is expanded here: variables are the plan's business (expand.h).
+ *
+ * The grammar is in instruction.c.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+
+enum instruction_kind { INSTRUCTION_RUN, INSTRUCTION_COPY, INSTRUCTION_ENV, INSTRUCTION_WORKDIR };
+
+#define INSTRUCTION_WORDS_MAX 4096
+
+struct words {
+	char **at; /* owned, NUL-terminated strings */
+	size_t count;
+};
+
+struct instruction {
+	enum instruction_kind kind;
+	struct buf text;   /* owned: canonical; continuations joined, comments gone, name in upper
+			      case */
+	bool exec_form;    /* RUN, COPY: JSON array */
+	bool network_none; /* RUN --network=none */
+	char *command;     /* RUN in shell form; else NULL */
+	struct words args; /* RUN exec form: argv. COPY: sources, then the destination.
+			      ENV: key, value, key, value, …. WORKDIR: the path. Unexpanded. */
+	char *chown;       /* COPY: unexpanded text, or NULL */
+	char *chmod;       /* COPY: unexpanded text, or NULL */
+};
+
+int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;
+void instruction_done(struct instruction *instruction);
+
+static inline void auto_instruction_release(struct instruction *slot)
+{
+	instruction_done(slot);
+}
+#define auto_instruction AUTO(instruction)

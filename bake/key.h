@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key.h - the name of a step's result: a sha256 over typed, length-prefixed
+ * fields, version first.
+ *
+ * The parent's chain id, the configuration that the step can see, the
+ * canonical instruction, the digest of what COPY reads, the platform, the
+ * network policy and the builder's epoch. Secrets, limits, proxies, extra
+ * hosts and times are in no key. The encoding is injective: no two lists of
+ * fields have the same bytes.
+ */
+#pragma once
+
+#include "bake/instruction.h"
+#include "bake/state.h"
+
+#define KEY_VERSION 1
+#define KEY_EPOCH 1 /* what a machine is: user, shell, capabilities, mounts */
+
+struct key_parts {
+	const struct state *state;
+	struct str instruction;       /* canonical and, but for RUN, expanded */
+	const struct digest *content; /* of what is read from outside, or NULL */
+	bool network_none;
+};
+
+void key_make(const struct key_parts *parts, struct digest *out);
+
+/* The same fields as a JSON object, stored with the step for explanations. */
+json_t *key_components(const struct key_parts *parts);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spec.h - what the user asks for: a base and steps, read with care.
+ *
+ * A spec is the seed's agent object, the `{"agent": …}` around it, or just its
+ * `image` object, as JSON. In `sandbox` and below an unknown key is an error
+ * that names its path and the nearest known key; at the agent's level it is a
+ * warning. What is legal and not supported yet is refused by name.
+ *
+ * Ownership: a spec owns its document; every view lies in it.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+#include "registry/reference.h"
+
+#define SPEC_MAX ((size_t)16 * 1024 * 1024)
+#define SPEC_STEPS_MAX 10000
+#define SPEC_STEP_MAX ((size_t)1024 * 1024) /* a step of a MiB or more is refused */
+#define SPEC_TIMEOUT_DEFAULT_MS 3600000
+
+struct spec_resources {
+	uint64_t memory_mb; /* 0: no limit, here and below */
+	double cpu;
+	uint64_t pids;
+	uint64_t disk_mb;
+};
+
+struct spec {
+	json_t *document; /* owned */
+	json_t *warnings; /* owned: array of strings */
+	struct str slug;  /* "" where only an image was given */
+	struct str base;
+	struct str *steps; /* owned array; each a whole instruction text */
+	size_t step_count;
+	struct platform platform; /* the host's where the spec has none */
+	struct str context;       /* a directory as written, or "" */
+	int64_t timeout_ms;       /* of a step */
+	struct spec_resources resources;
+	bool reproducible;
+};
+
+int spec_parse(struct str text, struct spec *out, struct err *err) MUST_CHECK;
+void spec_done(struct spec *spec);
+
+static inline void auto_spec_release(struct spec *slot)
+{
+	spec_done(slot);
+}
+#define auto_spec AUTO(spec)

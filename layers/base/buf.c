@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/buf.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Make room for extra bytes and the NUL behind them. */
+static int buf_grow(struct buf *buf, size_t extra, struct err *err)
+{
+	size_t need;
+	size_t cap = buf->cap ? buf->cap : 64;
+	char *ptr;
+
+	if (__builtin_add_overflow(buf->len, extra, &need) || need > buf->max)
+		return err_set(err, ERR_LIMIT, "more than %zu bytes", buf->max);
+	while (cap <= need)
+		cap *= 2;
+	ptr = realloc(buf->ptr, cap);
+	if (!ptr)
+		abort();
+	buf->ptr = ptr;
+	buf->cap = cap;
+	return 0;
+}
+
+int buf_add(struct buf *buf, struct str bytes, struct err *err)
+{
+	assert(buf->max > 0);
+
+	if (buf_grow(buf, bytes.len, err) < 0)
+		return -1;
+	if (bytes.len > 0)
+		memcpy(buf->ptr + buf->len, bytes.ptr, bytes.len);
+	buf->len += bytes.len;
+	buf->ptr[buf->len] = '\0';
+	return 0;
+}
+
+int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+	int need;
+
+	va_start(ap, fmt);
+	need = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (need < 0 || buf_grow(buf, (size_t)need, err) < 0)
+		return -1;
+	va_start(ap, fmt);
+	(void)vsnprintf(buf->ptr + buf->len, (size_t)need + 1, fmt, ap);
+	va_end(ap);
+	buf->len += (size_t)need;
+	return 0;
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->len = 0;
+	if (buf->ptr)
+		buf->ptr[0] = '\0';
+}
+
+void buf_done(struct buf *buf)
+{
+	free(buf->ptr);
+	*buf = BUF_INIT(buf->max);
+}

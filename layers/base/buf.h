@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buf.h - bytes we own (struct buf) and bytes we only look at (struct str).
+ *
+ * A str is a pointer and a length. It never owns, is passed by value, may hold
+ * NUL bytes, and is valid only as long as what it points into.
+ *
+ * A buf grows, and always has a ceiling: whoever creates one says how much a
+ * peer may make us remember. Reaching the ceiling is ERR_LIMIT.
+ *
+ * Invariants: len < cap when ptr is set, and ptr[len] is always NUL, so that
+ * buf.ptr can be given to any C API.
+ */
+#pragma once
+
+#include "layers/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct str {
+	const char *ptr;
+	size_t len;
+};
+
+#define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)(s).len, (s).ptr
+
+struct buf {
+	char *ptr;
+	size_t len;
+	size_t cap;
+	size_t max;
+};
+
+#define BUF_INIT(ceiling) ((struct buf){.max = (ceiling)})
+
+/* Append; the buf is unchanged on failure. */
+int buf_add(struct buf *buf, struct str bytes, struct err *err) MUST_CHECK;
+
+/* Append formatted text; the buf is unchanged on failure. */
+int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...) PRINTF(3, 4) MUST_CHECK;
+
+/* Forget the content and keep the memory. */
+void buf_clear(struct buf *buf);
+
+/* Release the bytes; the buf is empty and usable again. */
+void buf_done(struct buf *buf);
+
+/* The bytes as a view, valid until the next call that takes the buf. */
+static inline struct str buf_str(const struct buf *buf)
+{
+	return (struct str){buf->ptr ? buf->ptr : "", buf->len};
+}
+
+/* The view of a NUL-terminated string. */
+static inline struct str str_of(const char *text)
+{
+	return (struct str){text, strlen(text)};
+}
+
+static inline bool str_equal(struct str a, struct str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool str_starts(struct str text, struct str prefix)
+{
+	return text.len >= prefix.len && memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+static inline void auto_buf_release(struct buf *slot)
+{
+	buf_done(slot);
+}
+#define auto_buf AUTO(buf)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/err.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Exit codes follow sysexits.h where it has a fitting one. */
+static const struct {
+	const char *name;
+	int exit_code;
+	int http_status;
+} err_faces[] = {
+	[ERR_NONE] = {"None", 0, 200},
+	[ERR_OS] = {"Internal", 70, 500},
+	[ERR_INVALID] = {"InvalidArgument", 64, 400},
+	[ERR_UNAUTHORIZED] = {"Unauthorized", 77, 401},
+	[ERR_DENIED] = {"Forbidden", 77, 403},
+	[ERR_NOT_FOUND] = {"NotFound", 66, 404},
+	[ERR_CONFLICT] = {"Conflict", 75, 409},
+	[ERR_GONE] = {"Gone", 66, 410},
+	[ERR_LIMIT] = {"TooLarge", 65, 413},
+	[ERR_REFUSED] = {"StepRefused", 65, 422},
+	[ERR_STEP] = {"StepFailed", 1, 422},
+	[ERR_CORRUPT] = {"Corrupt", 65, 422},
+	[ERR_BUSY] = {"TooManyRequests", 75, 429},
+	[ERR_UNSUPPORTED] = {"NotSupported", 69, 501},
+	[ERR_REMOTE] = {"UpstreamFailed", 69, 502},
+	[ERR_UNAVAILABLE] = {"Unavailable", 75, 503},
+	[ERR_TIMEOUT] = {"TimedOut", 75, 504},
+	[ERR_FULL] = {"StoreFull", 74, 507},
+	[ERR_CANCELLED] = {"Cancelled", 130, 409},
+};
+
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
+{
+	va_list ap;
+
+	assert(kind != ERR_NONE);
+	err->kind = kind;
+	err->os = 0;
+	va_start(ap, fmt);
+	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_os(struct err *err, int os, const char *fmt, ...)
+{
+	char reason[128];
+	va_list ap;
+	size_t used;
+
+	err->kind = os == ENOSPC || os == EDQUOT ? ERR_FULL : ERR_OS;
+	err->os = os;
+	va_start(ap, fmt);
+	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	used = strlen(err->text);
+	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+		       strerror_r(os, reason, sizeof(reason)));
+	return -1;
+}
+
+int err_ctx(struct err *err, const char *fmt, ...)
+{
+	char inner[sizeof(err->text)];
+	size_t room;
+	size_t used;
+	va_list ap;
+
+	assert(err->kind != ERR_NONE);
+	memcpy(inner, err->text, sizeof(inner));
+
+	/* When it gets long, shorten the context: the cause is what is needed. */
+	room = sizeof(err->text) - strnlen(inner, sizeof(inner) - 3) - 2;
+	va_start(ap, fmt);
+	(void)vsnprintf(err->text, room, fmt, ap);
+	va_end(ap);
+	used = strlen(err->text);
+	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s", inner);
+	return -1;
+}
+
+const char *err_name(enum err_kind kind)
+{
+	return err_faces[kind].name;
+}
+
+int err_exit_code(enum err_kind kind)
+{
+	return err_faces[kind].exit_code;
+}
+
+int err_http_status(enum err_kind kind)
+{
+	return err_faces[kind].http_status;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * err.h - what went wrong, once, in words a user can act on.
+ *
+ * Every function that can fail returns an int and takes a struct err last:
+ *
+ *	 0  success, or a count or file descriptor (>= 0)
+ *	-1  failure, and *err says why
+ *
+ * A lookup returns 1 for a hit and 0 for a miss. A miss is an answer, not an
+ * error, and never fills *err.
+ *
+ * The innermost function that understands the failure calls err_set(); callers
+ * that know more about the circumstances add them in front with err_ctx():
+ *
+ *	bake app.bake: step 3: pull alpine:3.19: unexpected status 503
+ *
+ * Invariants:
+ *   - err lives on the caller's stack; reporting a failure never allocates.
+ *   - err is never NULL and is written only on failure.
+ *   - the kind is chosen by err_set() and never changed by err_ctx().
+ *   - library code returns errors; only api/ and main() print them.
+ */
+#pragma once
+
+#include "layers/base/auto.h"
+
+enum err_kind {
+	ERR_NONE,
+	ERR_OS,           /* a system call failed; err.os holds errno */
+	ERR_INVALID,      /* the user's input is wrong, and retrying will not help */
+	ERR_UNAUTHORIZED, /* no credentials, or unknown ones */
+	ERR_DENIED,       /* credentials or policy refuse it */
+	ERR_NOT_FOUND,    /* a thing named by the user does not exist */
+	ERR_CONFLICT,     /* not in this state */
+	ERR_GONE,         /* it existed, and never will again */
+	ERR_LIMIT,        /* larger than a configured ceiling */
+	ERR_REFUSED,      /* an instruction that no bake executes */
+	ERR_STEP,         /* the user's own command failed */
+	ERR_CORRUPT,      /* bytes do not match their digest or format */
+	ERR_BUSY,         /* too much at once; later is fine */
+	ERR_UNSUPPORTED,  /* this host or provider cannot */
+	ERR_REMOTE,       /* a registry misbehaved; retrying may help */
+	ERR_UNAVAILABLE,  /* not now */
+	ERR_TIMEOUT,      /* not in time */
+	ERR_FULL,         /* no space left */
+	ERR_CANCELLED,    /* somebody asked for that */
+};
+
+struct err {
+	enum err_kind kind;
+	int os;
+	char text[512];
+};
+
+/* Record a failure. Always returns -1, so it can be the return statement. */
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
+
+/*
+ * Record a failed system call: appends strerror(os). ERR_OS, or ERR_FULL for
+ * ENOSPC and EDQUOT, wherever they happen. Always returns -1.
+ */
+int err_os(struct err *err, int os, const char *fmt, ...) PRINTF(3, 4);
+
+/* Put "context: " in front of an error that is already set. Returns -1. */
+int err_ctx(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+
+/* How the front doors show a kind: its name to clients, the exit code, the HTTP status. */
+const char *err_name(enum err_kind kind);
+int err_exit_code(enum err_kind kind);
+int err_http_status(enum err_kind kind);

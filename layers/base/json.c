@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/json.h"
+
+#include <string.h>
+
+int json_parse(struct str text, size_t max, json_t **out, struct err *err)
+{
+	json_error_t why;
+	json_t *value;
+
+	if (text.len > max)
+		return err_set(err, ERR_LIMIT, "JSON document of more than %zu bytes", max);
+	value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
+	if (!value)
+		return err_set(err, ERR_INVALID, "line %d column %d: %s", why.line, why.column,
+			       why.text);
+	*out = value;
+	return 0;
+}
+
+struct json_out {
+	struct buf *buf;
+	struct err *err;
+};
+
+static int json_format_piece(const char *bytes, size_t len, void *ctx)
+{
+	struct json_out *out = ctx;
+
+	return buf_add(out->buf, (struct str){bytes, len}, out->err);
+}
+
+int json_format(const json_t *value, struct buf *out, struct err *err)
+{
+	struct json_out ctx = {out, err};
+
+	err->kind = ERR_NONE;
+	if (json_dump_callback(value, json_format_piece, &ctx,
+			       JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) == 0)
+		return 0;
+	if (err->kind == ERR_NONE)
+		return err_set(err, ERR_INVALID, "value cannot be written as JSON");
+	return -1;
+}
+
+static const char *json_type_name(json_type type)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "an object",    [JSON_ARRAY] = "an array",
+		[JSON_STRING] = "a string",     [JSON_INTEGER] = "an integer",
+		[JSON_REAL] = "a number",       [JSON_TRUE] = "true or false",
+		[JSON_FALSE] = "true or false", [JSON_NULL] = "null",
+	};
+
+	return names[type];
+}
+
+static int json_wrong(const char *path, const char *key, const char *what, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "%s%s%s: %s", path, *path ? "." : "", key, what);
+}
+
+static int json_get(const json_t *object, const char *path, const char *key, json_type type,
+		    json_t **out, struct err *err)
+{
+	json_t *value = json_object_get(object, key);
+	char what[64];
+
+	if (!value || json_is_null(value))
+		return 0;
+	if (json_typeof(value) != type &&
+	    !(type == JSON_TRUE && json_typeof(value) == JSON_FALSE)) {
+		(void)snprintf(what, sizeof(what), "expected %s, found %s", json_type_name(type),
+			       json_type_name(json_typeof(value)));
+		return json_wrong(path, key, what, err);
+	}
+	*out = value;
+	return 1;
+}
+
+int json_get_string(const json_t *object, const char *path, const char *key, struct str *out,
+		    struct err *err)
+{
+	json_t *value;
+	int found = json_get(object, path, key, JSON_STRING, &value, err);
+
+	if (found == 1)
+		*out = json_str(value);
+	return found;
+}
+
+int json_get_int(const json_t *object, const char *path, const char *key, int64_t *out,
+		 struct err *err)
+{
+	json_t *value;
+	int found = json_get(object, path, key, JSON_INTEGER, &value, err);
+
+	if (found == 1)
+		*out = json_integer_value(value);
+	return found;
+}
+
+int json_get_bool(const json_t *object, const char *path, const char *key, bool *out,
+		  struct err *err)
+{
+	json_t *value;
+	int found = json_get(object, path, key, JSON_TRUE, &value, err);
+
+	if (found == 1)
+		*out = json_is_true(value);
+	return found;
+}
+
+int json_get_object(const json_t *object, const char *path, const char *key, json_t **out,
+		    struct err *err)
+{
+	return json_get(object, path, key, JSON_OBJECT, out, err);
+}
+
+int json_get_array(const json_t *object, const char *path, const char *key, json_t **out,
+		   struct err *err)
+{
+	return json_get(object, path, key, JSON_ARRAY, out, err);
+}
+
+static int json_needed(int found, const char *path, const char *key, struct err *err)
+{
+	if (found == 0)
+		return json_wrong(path, key, "missing", err);
+	return found < 0 ? -1 : 0;
+}
+
+int json_need_string(const json_t *object, const char *path, const char *key, struct str *out,
+		     struct err *err)
+{
+	return json_needed(json_get_string(object, path, key, out, err), path, key, err);
+}
+
+int json_need_int(const json_t *object, const char *path, const char *key, int64_t *out,
+		  struct err *err)
+{
+	return json_needed(json_get_int(object, path, key, out, err), path, key, err);
+}
+
+int json_need_object(const json_t *object, const char *path, const char *key, json_t **out,
+		     struct err *err)
+{
+	return json_needed(json_get_object(object, path, key, out, err), path, key, err);
+}
+
+int json_need_array(const json_t *object, const char *path, const char *key, json_t **out,
+		    struct err *err)
+{
+	return json_needed(json_get_array(object, path, key, out, err), path, key, err);
+}
+
+/* The length of the valid UTF-8 sequence at the start, or 0. */
+static size_t utf8_sequence(struct str text)
+{
+	const unsigned char *p = (const unsigned char *)text.ptr;
+	size_t need = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	AUTO(json) json_t *probe = NULL;
+
+	if (need > text.len || (p[0] >= 0x80 && p[0] < 0xc2) || p[0] > 0xf4)
+		return 0;
+	if (need == 1)
+		return 1;
+	probe = json_stringn(text.ptr, need); /* jansson judges the rest */
+	return probe ? need : 0;
+}
+
+json_t *json_from_str(struct str text)
+{
+	json_t *plain = json_stringn(text.ptr, text.len);
+	auto_buf struct buf clean = BUF_INIT(3 * text.len + 1);
+	struct err err;
+
+	if (plain)
+		return plain;
+	for (size_t at = 0; at < text.len;) {
+		size_t n = utf8_sequence((struct str){text.ptr + at, text.len - at});
+		struct str piece = n ? (struct str){text.ptr + at, n} : STR("\xef\xbf\xbd");
+
+		if (buf_add(&clean, piece, &err) < 0)
+			abort(); /* three bytes for each is the ceiling */
+		at += n ? n : 1;
+	}
+	return json_stringn(clean.ptr ? clean.ptr : "", clean.len);
+}

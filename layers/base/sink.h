@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink.h - somewhere to put bytes, and somewhere to get them.
+ *
+ * The links of every chain in this program: tar writer -> digest -> cutter,
+ * socket -> digest -> inflater -> tree. A concrete sink embeds struct sink
+ * first. Failure is final: after it nothing more is written.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+struct sink {
+	int (*write)(struct sink *sink, struct str bytes, struct err *err);
+};
+
+struct source {
+	/*
+	 * Lend the next bytes: 1 with at least one byte, valid until the next
+	 * call; 0 at the end; -1 failure.
+	 */
+	int (*read)(struct source *source, struct str *out, struct err *err);
+};

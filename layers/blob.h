@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blob.h - immutable bytes named by their digest, kept as lists of chunks.
+ *
+ * A chunk is at most 1 MiB, named by its sha256, and shared between blobs. A
+ * blob's bytes are its chunks' bytes in order. Foreign blobs are kept byte for
+ * byte, cut every 1 MiB; layers that we make are cut by content, and each of
+ * their chunks is one whole zstd frame (layer.h).
+ *
+ * A blob's life:                       made by                  visible
+ *	1 chunks, a few MiB at a time   blob_writer_add*()       no
+ *	2 the entry and all counts      blob_writer_commit()     yes, for ever
+ *
+ * Durability: chunks are committed before the entry that names them; when
+ * blob_writer_commit() returns 0 the blob survives a power cut. A crash before
+ * leaves chunks without a count, which collection takes.
+ *
+ * Threads: a writer belongs to one thread at a time; readers are free.
+ * Memory: a writer holds at most BLOB_BATCH_BYTES of uncommitted chunks.
+ */
+#pragma once
+
+#include "layers/base/sink.h"
+#include "layers/digest.h"
+#include "layers/store.h"
+
+#define BLOB_CHUNK_MAX ((size_t)1024 * 1024)
+#define BLOB_BATCH_BYTES ((size_t)8 * 1024 * 1024) /* LMDB keeps dirty pages on the heap */
+
+struct blob_info {
+	struct digest digest;
+	uint64_t size; /* bytes */
+	uint64_t chunks;
+};
+
+/* 1 hit, 0 miss, -1. */
+int blob_find(struct store *store, const struct digest *digest, struct blob_info *out,
+	      struct err *err) MUST_CHECK;
+
+/* The whole of a small blob. ERR_NOT_FOUND, or ERR_LIMIT above out's ceiling. */
+int blob_read_all(struct store *store, const struct digest *digest, struct buf *out,
+		  struct err *err) MUST_CHECK;
+
+/* Store bytes in memory as a blob; storing them twice is the same blob. */
+int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err) MUST_CHECK;
+
+/* One chunk of a blob, as it lies in the store. */
+struct blob_chunk {
+	struct digest id;    /* sha256 of its bytes */
+	uint32_t size;       /* bytes in the blob */
+	uint32_t plain_size; /* of the frame, inflated; 0 for foreign chunks */
+};
+
+/*
+ * Reads a blob in order. Bytes lent are valid until the next call; a short
+ * read transaction is opened inside each call, so a reader may wait for a peer
+ * between calls. ERR_CORRUPT for a chunk that is missing or of another size.
+ */
+struct blob_reader;
+int blob_reader_open(struct store *store, const struct digest *digest, struct blob_reader **out,
+		     struct err *err) MUST_CHECK;
+void blob_reader_close(struct blob_reader *reader);
+const struct blob_info *blob_reader_info(const struct blob_reader *reader);
+
+/* 1 and the chunk with its bytes, 0 at the end, -1. out_chunk may be NULL. */
+int blob_reader_next(struct blob_reader *reader, struct str *out, struct blob_chunk *out_chunk,
+		     struct err *err) MUST_CHECK;
+
+/* Copy the bytes of a blob to a sink, checking its digest on the way. */
+int blob_copy(struct store *store, const struct digest *digest, struct sink *out, struct err *err)
+	MUST_CHECK;
+
+struct blob_writer;
+int blob_writer_open(struct store *store, struct blob_writer **out, struct err *err) MUST_CHECK;
+
+/* Without a commit, what was added is garbage. */
+void blob_writer_close(struct blob_writer *writer);
+
+/* Foreign bytes; cut every 1 MiB. May block in a commit of earlier chunks. */
+int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *err) MUST_CHECK;
+
+/*
+ * The frame that holds these plain bytes was made before under this codec's
+ * name (1, and it is appended without its bytes being touched), or was not (0).
+ */
+int blob_writer_add_known(struct blob_writer *writer, const char *codec, const struct digest *plain,
+			  struct err *err) MUST_CHECK;
+
+/* One frame, whole, with what it inflates to; remembered for the next time. */
+int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const struct digest *plain,
+			  uint32_t plain_size, struct str frame, struct err *err) MUST_CHECK;
+
+/*
+ * Make the blob exist. Every chunk is looked up again in the transaction that
+ * counts it. expected is NULL, or what the bytes must be: ERR_CORRUPT.
+ */
+int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
+		       struct blob_info *out, struct err *err) MUST_CHECK;
+
+/* Every blob in the store, by digest. Non-zero from fn stops and is returned. */
+typedef int blob_each_fn(void *ctx, const struct blob_info *info, struct err *err);
+int blob_each(struct store *store, blob_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* Read every chunk of a blob and compare digests: ERR_CORRUPT names what is wrong. */
+int blob_check(struct store *store, const struct digest *digest, struct err *err) MUST_CHECK;
+
+DEFINE_AUTO(blob_reader, struct blob_reader *, blob_reader_close);
+DEFINE_AUTO(blob_writer, struct blob_writer *, blob_writer_close);

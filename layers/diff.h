@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff.h - the upper directory of a machine becomes a layer, and a tree.
+ *
+ * The upper directory is walked once, in byte order of names. What differs
+ * from the lower view goes into the tar; what does not (a copied-up file with
+ * the same metadata and bytes, a directory that only gained a time) is
+ * dropped. Deletions become whiteouts only where the lower view has the name;
+ * an opaque directory is compared with what it hides and becomes explicit
+ * whiteouts. A directory that leads to a change is always in the tar, with its
+ * own owner, mode and xattrs. Hard links inside the upper directory stay
+ * links; sockets are dropped. Times are whole seconds.
+ *
+ * Sealing makes the upper directory equal to unpack(the tar): what was dropped
+ * is removed, overlay's bookkeeping is normalised, times are set. A sealed
+ * directory may be given to tree_place().
+ *
+ * Not a full diff, and therefore refused: an upper directory with redirects or
+ * metacopies. Owners of 65,536 and more are refused with a sentence.
+ *
+ * Format: pax tar as libarchive writes it (POSIX.1-2017), xattrs as
+ * SCHILY.xattr.*, names byte for byte.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/layer.h"
+
+#include <stdbool.h>
+
+struct diff_spec {
+	int upperfd;
+	int lowerfd;          /* merged view of everything below, or -1 for nothing */
+	const int64_t *clamp; /* NULL, or: later times become this, in seconds */
+	const struct cancel *cancel;
+	uint64_t max_entries; /* 0 for no ceiling of its own */
+};
+
+struct diff_result {
+	bool empty; /* nothing differs: no layer, info is not set */
+	struct layer_info info;
+	struct digest content; /* of everything in the tar but times */
+	uint64_t entries;
+};
+
+/*
+ * Write the difference as a layer and seal the upper directory. The blob is
+ * durable when this returns 0; on failure the upper directory is of no use.
+ */
+int diff_seal(struct store *store, const struct diff_spec *spec, struct diff_result *out,
+	      struct err *err) MUST_CHECK;

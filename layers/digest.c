@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/digest.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <string.h>
+
+#define DIGEST_READ_SIZE ((size_t)128 * 1024)
+
+DEFINE_AUTO(md, EVP_MD_CTX *, EVP_MD_CTX_free);
+
+static const struct {
+	const char *prefix;
+	size_t bytes;
+	const EVP_MD *(*type)(void);
+} algorithms[] = {
+	[DIGEST_SHA256] = {"sha256:", 32, EVP_sha256},
+	[DIGEST_SHA512] = {"sha512:", 64, EVP_sha512},
+};
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+static bool hex_decode(const char *hex, uint8_t *out, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		int high = hex_value(hex[2 * i]);
+		int low = hex_value(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+int digest_parse(struct str text, struct digest *out, struct err *err)
+{
+	for (size_t a = 0; a < sizeof(algorithms) / sizeof(algorithms[0]); a++) {
+		const size_t prefix = strlen(algorithms[a].prefix);
+		struct digest parsed = {.algorithm = (uint8_t)a};
+
+		if (text.len != prefix + 2 * algorithms[a].bytes ||
+		    memcmp(text.ptr, algorithms[a].prefix, prefix) != 0)
+			continue;
+		if (!hex_decode(text.ptr + prefix, parsed.bytes, algorithms[a].bytes))
+			break;
+		*out = parsed;
+		return 0;
+	}
+	return err_set(err, ERR_INVALID, "not a sha256 or sha512 digest: " STR_FMT, STR_ARG(text));
+}
+
+const char *digest_format(const struct digest *digest, char text[static DIGEST_TEXT_MAX])
+{
+	static const char hex[] = "0123456789abcdef";
+	const size_t prefix = strlen(algorithms[digest->algorithm].prefix);
+	char *at = text + prefix;
+
+	memcpy(text, algorithms[digest->algorithm].prefix, prefix);
+	for (size_t i = 0; i < algorithms[digest->algorithm].bytes; i++) {
+		*at++ = hex[digest->bytes[i] >> 4];
+		*at++ = hex[digest->bytes[i] & 15];
+	}
+	*at = '\0';
+	return text;
+}
+
+void hasher_init(struct hasher *hasher)
+{
+	hasher->md = EVP_MD_CTX_new();
+	if (!hasher->md || EVP_DigestInit_ex(hasher->md, EVP_sha256(), NULL) != 1)
+		abort();
+}
+
+void hasher_add(struct hasher *hasher, struct str bytes)
+{
+	(void)EVP_DigestUpdate(hasher->md, bytes.ptr, bytes.len);
+}
+
+void hasher_final(struct hasher *hasher, struct digest *out)
+{
+	*out = (struct digest){.algorithm = DIGEST_SHA256};
+	(void)EVP_DigestFinal_ex(hasher->md, out->bytes, NULL);
+	if (EVP_DigestInit_ex(hasher->md, NULL, NULL) != 1)
+		abort();
+}
+
+void hasher_done(struct hasher *hasher)
+{
+	EVP_MD_CTX_free(hasher->md);
+	hasher->md = NULL;
+}
+
+void digest_of(struct str bytes, struct digest *out)
+{
+	*out = (struct digest){.algorithm = DIGEST_SHA256};
+	(void)SHA256((const unsigned char *)bytes.ptr, bytes.len, out->bytes);
+}
+
+const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_MAX])
+{
+	char whole[DIGEST_TEXT_MAX];
+
+	assert(digest->algorithm == DIGEST_SHA256);
+	digest_format(digest, whole);
+	memcpy(text, whole + strlen("sha256:"), DIGEST_HEX_MAX);
+	return text;
+}
+
+int digest_from_fd(int fd, enum digest_algorithm algorithm, struct digest *out, struct err *err)
+{
+	AUTO(md) EVP_MD_CTX *md = EVP_MD_CTX_new();
+	auto_free unsigned char *chunk = malloc(DIGEST_READ_SIZE);
+	struct digest digest = {.algorithm = (uint8_t)algorithm};
+
+	if (!md || !chunk)
+		abort();
+	if (EVP_DigestInit_ex(md, algorithms[algorithm].type(), NULL) != 1)
+		return err_set(err, ERR_OS, "%s is not available", algorithms[algorithm].prefix);
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, DIGEST_READ_SIZE);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_os(err, errno, "read");
+		if (n == 0)
+			break;
+		(void)EVP_DigestUpdate(md, chunk, (size_t)n);
+	}
+	(void)EVP_DigestFinal_ex(md, digest.bytes, NULL);
+	*out = digest;
+	return 0;
+}
+
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+	return a->algorithm == b->algorithm && memcmp(a->bytes, b->bytes, DIGEST_BYTES_MAX) == 0;
+}

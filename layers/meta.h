@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * meta.h - small JSON records in named tables, in transactions.
+ *
+ * A record is one JSON object with a `v`; its key is an ASCII id or a
+ * big-endian number. Each table is written by its owner module alone (the
+ * contract lists them); unknown members survive a rewrite.
+ *
+ * A read transaction is a snapshot; it must not span a wait for a peer. One
+ * write transaction exists at a time, across processes; it does no I/O but its
+ * commit, and everything in it is durable when meta_commit() returns 0.
+ *
+ * Threads: a transaction belongs to the thread that began it.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+#include "layers/store.h"
+
+#define META_VALUE_MAX ((size_t)4 * 1024 * 1024) /* an image of 1,000 steps is 300 KiB */
+#define META_KEY_MAX ((size_t)511)               /* LMDB's own ceiling */
+
+struct meta;
+
+enum meta_mode { META_READ, META_WRITE };
+
+int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
+	MUST_CHECK;
+
+/* Make all of it durable; the transaction is gone whatever is returned. */
+int meta_commit(struct meta *meta, struct err *err) MUST_CHECK;
+void meta_abort(struct meta *meta);
+
+/* 1 hit, 0 miss, -1. The caller owns *out. A table never written is empty. */
+int meta_get(struct meta *meta, const char *table, struct str key, json_t **out, struct err *err)
+	MUST_CHECK;
+
+/* Whether there is a record; nothing is parsed. 1, 0 or -1. */
+int meta_has(struct meta *meta, const char *table, struct str key, struct err *err) MUST_CHECK;
+
+int meta_put(struct meta *meta, const char *table, struct str key, const json_t *value,
+	     struct err *err) MUST_CHECK;
+
+/* 1 deleted, 0 was not there. */
+int meta_del(struct meta *meta, const char *table, struct str key, struct err *err) MUST_CHECK;
+
+/*
+ * Call fn for every record whose key starts with prefix, in key order, until
+ * it returns non-zero, which is returned. key and value are valid during fn.
+ */
+typedef int meta_each_fn(void *ctx, struct str key, const json_t *value, struct err *err);
+int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
+	      struct err *err) MUST_CHECK;
+
+DEFINE_AUTO(meta, struct meta *, meta_abort);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receive.h - a layer that arrives from outside: into the store and into a
+ * tree, verified, in one pass.
+ *
+ *	receive_write() -> ring -> sha256, 1 MiB chunks -> blob
+ *	              \-> ring -> inflate, sha256 (diff id) -> unpack -> tree
+ *
+ * Nothing is visible before receive_finish() has compared size, digest and
+ * diff id: ERR_CORRUPT otherwise, and neither blob nor tree exists.
+ *
+ * Threads: three inside; one outside calls write, finish and close.
+ * Memory: bounded by RECEIVE_RING_BYTES a ring and BLOB_BATCH_BYTES.
+ */
+#pragma once
+
+#include "layers/blob.h"
+#include "layers/tree.h"
+#include "layers/unpack.h"
+
+#define RECEIVE_RING_BYTES ((size_t)4 * 1024 * 1024)
+
+struct receive_spec {
+	struct digest blob;    /* what the manifest names */
+	uint64_t size;         /* bytes, by the manifest's descriptor */
+	struct digest diff_id; /* by the image's config */
+	struct unpack_limits limits;
+};
+
+struct receive;
+int receive_open(struct store *store, const struct receive_spec *spec, struct receive **out,
+		 struct err *err) MUST_CHECK;
+int receive_write(struct receive *receive, struct str bytes, struct err *err) MUST_CHECK;
+int receive_finish(struct receive *receive, struct err *err) MUST_CHECK;
+
+/* Before finish: stop the threads, remove what was staged. */
+void receive_close(struct receive *receive);
+
+/* The tree of a layer whose blob is in the store already (lost or never made). */
+int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)
+	MUST_CHECK;
+
+DEFINE_AUTO(receive, struct receive *, receive_close);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step.h - what a step once made, found again by its key.
+ *
+ * A key is a sha256 over everything that the step's result depends on (made by
+ * bake/). The record names the layer, or says that there is none, and the log;
+ * both are durable before it. A second table entry finds an earlier layer with
+ * the same content on the same parent, for early cut-off.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+#define STEP_LOG_INLINE_MAX ((size_t)2048) /* shorter logs lie in the record itself */
+
+struct step_record {
+	struct digest key;
+	struct digest parent; /* chain id below; all zero on scratch */
+	bool empty;           /* no layer */
+	struct digest blob;
+	struct digest diff_id;
+	uint64_t blob_size;    /* bytes */
+	uint64_t tar_size;     /* bytes */
+	struct digest content; /* see diff.h */
+	bool cut_off;          /* an earlier equal layer stands in for the one made */
+	int64_t created_ms;    /* for config and history, never this bake's clock */
+	int64_t duration_ms;
+	uint64_t log_size;     /* bytes, whole */
+	struct digest log;     /* blob of the log, where it is longer than inline */
+	struct buf log_inline; /* owned */
+	json_t *components;    /* owned; what the key was made of, for `hearth why` */
+};
+
+#define STEP_RECORD_INIT ((struct step_record){.log_inline = BUF_INIT(STEP_LOG_INLINE_MAX)})
+
+/* 1 hit, 0 miss, -1. The log and the components are read only when asked for. */
+int step_find(struct meta *meta, const struct digest *key, bool with_details,
+	      struct step_record *out, struct err *err) MUST_CHECK;
+
+int step_put(struct meta *meta, const struct step_record *record, struct err *err) MUST_CHECK;
+
+/* 1: an earlier layer with this content on this parent; fills the layer's fields. */
+int step_find_content(struct meta *meta, const struct digest *parent, const struct digest *content,
+		      struct step_record *out, struct err *err) MUST_CHECK;
+
+void step_record_done(struct step_record *record);
+static inline void auto_step_record_release(struct step_record *slot)
+{
+	step_record_done(slot);
+}
+#define auto_step_record AUTO(step_record)

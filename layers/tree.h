@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.h - unpacked layers, ready to be stacked by overlayfs.
+ *
+ * A tree is trees/<hex of the diff id>/, in overlay format, with natural
+ * owners (0..65535). It equals unpack(its blob), whether it was unpacked or was
+ * the upper directory of a step (diff.h seals it). Trees are a cache: what is
+ * lost is made again from the blob.
+ *
+ * Durability: files of a tree are not synced one by one. Its record says
+ * `unsynced` with this boot's id until a syncfs has passed; store_sweep() drops
+ * unsynced trees of another boot, so a power cut never leaves a half tree in
+ * use. tree_settle() does the syncfs.
+ *
+ * Invariant: a record without its directory, or the reverse, is a miss.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+/* 1 the tree is there and may be mounted, 0 it must be made, -1. */
+int tree_find(struct store *store, const struct digest *diff_id, struct err *err) MUST_CHECK;
+
+/*
+ * Rename dirfd/name (same file system, complete) to be the tree of diff_id and
+ * record it. Where another process was faster, theirs stays and ours is
+ * discarded: 0 as well.
+ */
+int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
+	       struct err *err) MUST_CHECK;
+
+/*
+ * The same in two parts, for a caller whose transaction holds more: rename
+ * before it, record in it. A directory without a record is swept.
+ */
+int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
+	       struct err *err) MUST_CHECK;
+int tree_record(struct meta *meta, struct store *store, const struct digest *diff_id,
+		struct err *err) MUST_CHECK;
+
+/* syncfs the data directory and say so in every tree's record of this boot. */
+int tree_settle(struct store *store, struct err *err) MUST_CHECK;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unpack.h - a layer's tar becomes a tree in overlay format.
+ *
+ * The tar is hostile. Names are resolved by the kernel under the tree's
+ * descriptor; an entry that is absolute, has "..", or whose parents, link
+ * target or whiteout lead outside, is ERR_CORRUPT and names the entry. (A
+ * parent that is an absolute symlink of the same layer is followed inside the
+ * tree, as every other unpacker does.)
+ *
+ * Whiteouts (`.wh.NAME`) become char devices 0:0 and `.wh..wh..opq` becomes
+ * trusted.overlay.opaque; whiteouts hide lower layers only, so one beside an
+ * entry of the same name in the same layer makes a directory opaque and is
+ * otherwise void, in whatever order they come. Directories that hold a
+ * whiteout get an empty trusted.overlay.origin. Overlay's own xattrs are never
+ * taken from a tar. Owners must be below 65,536.
+ *
+ * Formats: POSIX.1-2017 pax and GNU tar by libarchive; OCI image-spec 1.1,
+ * layer.md; Linux Documentation/filesystems/overlayfs.rst.
+ */
+#pragma once
+
+#include "layers/base/sink.h"
+
+#include <stdint.h>
+
+struct unpack_limits {
+	uint64_t max_bytes;   /* of the inflated tar; 0 for UNPACK_BYTES_MAX */
+	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX */
+};
+
+#define UNPACK_BYTES_MAX ((uint64_t)64 << 30)      /* larger layers are asked for */
+#define UNPACK_ENTRIES_MAX ((uint64_t)8 * 1000000) /* inodes are a resource too */
+
+/*
+ * Unpack a tar into the empty directory treefd, in the caller's thread. The
+ * source is read to its end, padding included. What was made stays on failure:
+ * the caller stages.
+ */
+int unpack_tar(int treefd, struct source *tar, const struct unpack_limits *limits, struct err *err)
+	MUST_CHECK;

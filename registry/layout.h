@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout.h - OCI image layouts on disk, as a source and as an output.
+ *
+ * Format: OCI image-spec 1.1, image-layout.md. Blobs of a foreign layout are
+ * verified like those of a registry; links in it are not followed out of it.
+ */
+#pragma once
+
+#include "registry/tag.h"
+
+/*
+ * The manifest or index that a layout's tag (or its only entry) names, read
+ * from index.json. Light: no libraries beyond the JSON parser.
+ */
+int layout_resolve(struct str dir, struct str tag, struct digest *out, struct err *err) MUST_CHECK;
+
+/*
+ * Write an image of the store as a layout: blobs/sha256/.., oci-layout, and an
+ * entry in index.json named tag (which replaces one of that name; others
+ * stay). dir is made if its parent exists. The layout is complete and synced
+ * when this returns 0; a crash leaves index.json as it was.
+ */
+int layout_write(struct store *store, const struct digest *manifest, struct str dir, struct str tag,
+		 struct err *err) MUST_CHECK;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest.h - the documents that make layers an image, read with care.
+ *
+ * Formats: OCI image-spec 1.1 (manifest.md, image-index.md, config.md) and
+ * Docker's distribution manifest v2 schema 2 and manifest list. Schema 1 is
+ * refused with a sentence.
+ *
+ * Ownership: parsed documents own one JSON document each and are freed whole.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+#include "registry/reference.h"
+
+#define MANIFEST_MAX ((size_t)4 * 1024 * 1024) /* the distribution spec asks for 4 MiB */
+#define IMAGE_CONFIG_MAX ((size_t)8 * 1024 * 1024)
+#define MANIFEST_LAYERS_MAX 500 /* overlayfs stacks no more */
+#define MANIFEST_INDEX_MAX 1000 /* entries of an index */
+
+#define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
+#define MEDIA_OCI_INDEX "application/vnd.oci.image.index.v1+json"
+#define MEDIA_OCI_CONFIG "application/vnd.oci.image.config.v1+json"
+#define MEDIA_OCI_LAYER_ZSTD "application/vnd.oci.image.layer.v1.tar+zstd"
+#define MEDIA_OCI_LAYER_GZIP "application/vnd.oci.image.layer.v1.tar+gzip"
+#define MEDIA_OCI_LAYER_TAR "application/vnd.oci.image.layer.v1.tar"
+#define MEDIA_DOCKER_MANIFEST "application/vnd.docker.distribution.manifest.v2+json"
+#define MEDIA_DOCKER_LIST "application/vnd.docker.distribution.manifest.list.v2+json"
+#define MEDIA_DOCKER_LAYER_GZIP "application/vnd.docker.image.rootfs.diff.tar.gzip"
+
+struct descriptor {
+	struct str media_type; /* borrowed from the document */
+	struct digest digest;
+	uint64_t size; /* bytes */
+};
+
+struct manifest {
+	json_t *document; /* owned */
+	struct str media_type;
+	struct descriptor config;
+	struct descriptor *layers; /* owned, bottom first */
+	size_t layer_count;
+};
+
+int manifest_parse(struct str text, struct manifest *out, struct err *err) MUST_CHECK;
+void manifest_done(struct manifest *manifest);
+
+/* Whether the text is an index (or a manifest list). */
+int manifest_is_index(struct str text, bool *out, struct err *err) MUST_CHECK;
+
+/* The entry for a platform. ERR_NOT_FOUND lists the platforms that there are. */
+int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
+		    uint64_t *out_size, struct err *err) MUST_CHECK;
+
+/* What a bake needs of an image's config; views lie in `document`. */
+struct image_config {
+	json_t *document; /* owned: the whole config */
+	struct platform platform;
+	struct digest *diff_ids; /* owned, bottom first */
+	size_t diff_id_count;
+};
+
+int image_config_parse(struct str text, struct image_config *out, struct err *err) MUST_CHECK;
+void image_config_done(struct image_config *config);
+
+/* The chain id of diff ids bottom..n-1 (image-spec config.md, "Layer ChainID"). */
+void chain_id_next(const struct digest *parent, const struct digest *diff_id, struct digest *out);
+
+static inline void auto_manifest_release(struct manifest *slot)
+{
+	manifest_done(slot);
+}
+#define auto_manifest AUTO(manifest)
+static inline void auto_image_config_release(struct image_config *slot)
+{
+	image_config_done(slot);
+}
+#define auto_image_config AUTO(image_config)

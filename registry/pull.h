@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pull.h - an image from a registry or a layout into the store.
+ *
+ * The manifest of the wanted platform, its config and its layers, layers in
+ * parallel, each verified while it streams into blob and tree in one pass
+ * (layers/receive.h). What the store holds is not fetched. The tag is written
+ * last, when everything that it names is durable.
+ *
+ * Transport: HTTPS; plain HTTP to loopback and to hosts that the caller lists.
+ * Anonymous, basic and bearer (distribution's token specification). Redirects
+ * never carry Authorization to another host. 408, 429, 5xx and broken
+ * connections are retried with backoff (PULL_TRIES), by closed Range where
+ * bytes were received.
+ *
+ * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED, ERR_REMOTE
+ * (the registry misbehaves), ERR_CORRUPT (bytes are not what their digest
+ * says, or a layer climbs out), ERR_TIMEOUT, ERR_CANCELLED, ERR_FULL.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/receive.h"
+#include "registry/manifest.h"
+#include "registry/tag.h"
+
+#define PULL_PARALLEL 3 /* blobs at once, docker's and containerd's number */
+#define PULL_TRIES 5
+
+enum pull_event_kind {
+	PULL_RESOLVED,   /* digest is the manifest's */
+	PULL_LAYER,      /* a layer's progress: done of size bytes */
+	PULL_LAYER_HELD, /* the store has it already */
+	PULL_LAYER_DONE,
+};
+
+struct pull_event {
+	enum pull_event_kind kind;
+	struct digest digest;
+	uint64_t done; /* bytes */
+	uint64_t size; /* bytes */
+};
+
+typedef void pull_event_fn(void *ctx, const struct pull_event *event);
+
+struct pull_spec {
+	const struct reference *reference;
+	struct platform platform;
+	bool plain_http;     /* asked for; loopback needs no asking */
+	const char *ca_file; /* NULL for the system's */
+	struct str user;     /* credentials for this host, or empty */
+	struct str password;
+	struct unpack_limits limits;
+	pull_event_fn *event; /* called from several threads, one at a time; may be NULL */
+	void *event_ctx;
+	const struct cancel *cancel;
+};
+
+/* Needs the worker: libcurl and libarchive. */
+int pull_image(struct store *store, const struct pull_spec *spec, struct tag *out, struct err *err)
+	MUST_CHECK;
+
+/*
+ * Only ask which manifest a name stands for now (HEAD, else GET). For layouts
+ * this reads index.json and needs no worker: see layout.h.
+ */
+int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err) MUST_CHECK;

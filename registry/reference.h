@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reference.h - what a user writes to name an image.
+ *
+ *	[HOST[:PORT]/]PATH[:TAG][@DIGEST]     a registry; "debian" is
+ *	                                      docker.io/library/debian:latest
+ *	oci:DIR[:TAG]                         an OCI layout on this host
+ *	scratch                               nothing
+ *
+ * Grammar: OCI distribution-spec 1.1, "Pulling manifests", and the familiar
+ * names of Docker. A first part with a dot, a colon or "localhost" is a host.
+ *
+ * Invariant: a parsed reference is well formed; text views lie in `storage`.
+ */
+#pragma once
+
+#include "layers/digest.h"
+
+#include <stdbool.h>
+
+#define REFERENCE_TEXT_MAX ((size_t)4096)
+#define REFERENCE_REPOSITORY_MAX ((size_t)255) /* host and path: what clients agree on */
+
+enum reference_kind { REFERENCE_REGISTRY, REFERENCE_LAYOUT, REFERENCE_SCRATCH };
+
+struct reference {
+	enum reference_kind kind;
+	struct str host; /* "docker.io", "127.0.0.1:5000" */
+	struct str path; /* "library/debian"; of a layout: the directory */
+	struct str tag;  /* "" where only a digest was given */
+	bool has_digest;
+	struct digest digest;
+	char storage[REFERENCE_TEXT_MAX];
+};
+
+int reference_parse(struct str text, struct reference *out, struct err *err) MUST_CHECK;
+
+/* The whole canonical text, host, tag and digest included. */
+int reference_format(const struct reference *reference, struct buf *out, struct err *err)
+	MUST_CHECK;
+
+/* A platform as "linux/amd64" or "linux/arm64/v8". */
+struct platform {
+	char os[32];
+	char architecture[32];
+	char variant[32]; /* may be "" */
+};
+
+int platform_parse(struct str text, struct platform *out, struct err *err) MUST_CHECK;
+void platform_host(struct platform *out);
+bool platform_matches(const struct platform *wanted, const struct platform *offered);
+
+/* "linux/arm64/v8"; lives as long as text. */
+#define PLATFORM_TEXT_MAX ((size_t)100)
+const char *platform_format(const struct platform *platform, char text[static PLATFORM_TEXT_MAX]);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tag.h - the names of images in the store: what was pulled and what we tagged.
+ *
+ * Table `tags`: canonical reference -> digest of a manifest or index that is in
+ * the store, the platform manifest chosen from it, and when. Only images whose
+ * manifest, config and layers are all durable are ever tagged.
+ */
+#pragma once
+
+#include "layers/meta.h"
+#include "registry/reference.h"
+
+struct tag {
+	struct digest target;   /* what the name stands for: an index or a manifest */
+	struct digest manifest; /* the image of `platform` */
+	struct platform platform;
+	bool pulled; /* from a registry, or ours */
+	int64_t at_ms;
+};
+
+/*
+ * reference is canonical text (reference_format). One reference may hold one
+ * image a platform. 1 hit, 0 miss, -1.
+ */
+int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
+	     struct tag *out, struct err *err) MUST_CHECK;
+int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
+	MUST_CHECK;
+int tag_del(struct meta *meta, struct str reference, struct err *err) MUST_CHECK;
+
+typedef int tag_each_fn(void *ctx, struct str reference, const struct tag *tag, struct err *err);
+int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * machine.h - one machine: a root made of trees, an id range of its own, a
+ * network, limits, and a command run in it by an OCI runtime.
+ *
+ * A build step and a sandbox differ only in what is asked of a machine. Its
+ * root is an overlay of idmapped trees below an idmapped upper directory
+ * (../prototypes showed how), so that files on disk keep natural owners and
+ * the upper directory can become a tree by rename.
+ *
+ * A machine is owned by one process, which has a mount namespace of its own
+ * (machine_enter_private()) and is single-threaded when it opens one. Its
+ * traces are machines/<id>/ with a flock, and one cgroup; whatever can be
+ * locked is dead, and machine_sweep() removes all that it left.
+ *
+ * Formats: OCI runtime-spec 1.1 (config.json).
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/base/proc.h"
+#include "layers/store.h"
+#include "layers/tree.h"
+#include "sandbox/network.h"
+
+#define MACHINE_TREES_MAX 500 /* overlayfs's own limit */
+#define MACHINE_IDS 65536     /* ids in a machine's range */
+
+struct machine;
+
+struct machine_limits {
+	uint64_t memory_bytes; /* 0 for none, here and below */
+	uint64_t cpu_millis;   /* 1,000 is one core */
+	uint64_t pids;         /* 0 for MACHINE_PIDS_DEFAULT */
+};
+
+#define MACHINE_PIDS_DEFAULT 32768 /* a fork bomb must end before the host does */
+
+struct machine_spec {
+	struct store *store;
+	const struct digest *diff_ids; /* bottom first */
+	size_t diff_id_count;
+	enum network_mode network;
+	const struct network_host *hosts; /* the operator's --add-host */
+	size_t host_count;
+	struct machine_limits limits;
+	const char *runtime;    /* "crun", "runc", or a path; NULL for the first found */
+	const char *agent_path; /* of hearth-agent, which is pid 1 of a step */
+};
+
+/*
+ * Unshare mounts and make them private, once, before any thread: afterwards
+ * nothing that is mounted here is seen by the host.
+ */
+int machine_enter_private(struct err *err) MUST_CHECK;
+
+/* Allocate the id range and machines/<id>/, mount the root. No process yet. */
+int machine_open(const struct machine_spec *spec, struct machine **out, struct err *err) MUST_CHECK;
+
+struct machine_command {
+	const char *const *argv; /* ends with NULL */
+	const char *const *envp; /* ends with NULL */
+	const char *cwd;         /* absolute inside; made by the caller if it must be */
+	struct str user;         /* of the image: "", "name", "uid", "uid:gid", "name:group" */
+	const char *hostname;
+	int out_fd;         /* both standard output and error go here */
+	int64_t timeout_ms; /* 0 for none */
+	const struct cancel *cancel;
+};
+
+/*
+ * Run a command to its end. *out_status is as a shell has it. On cancel and on
+ * timeout: SIGTERM to all, MACHINE_GRACE_MS, SIGKILL to the cgroup. When this
+ * returns no process of the machine is left. ERR_UNSUPPORTED where the host
+ * lacks what is needed, ERR_REFUSED for an image whose /dev, /proc or /sys is
+ * no directory.
+ */
+#define MACHINE_GRACE_MS 2000
+int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,
+		struct err *err) MUST_CHECK;
+
+/*
+ * The merged root as the machine sees it (idmapped), and the first id of its
+ * range: COPY and WORKDIR write through it from a child whose fsuid and fsgid
+ * are in the range. Borrowed.
+ */
+int machine_rootfd(const struct machine *machine);
+uint32_t machine_first_id(const struct machine *machine);
+
+/*
+ * Call fn in a child whose fsuid and fsgid are the range's root, with the
+ * capabilities that writing needs, umask 0. Its error is carried back. fn must
+ * not touch the store.
+ */
+typedef int machine_child_fn(void *ctx, int rootfd, struct err *err);
+int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx, struct err *err)
+	MUST_CHECK;
+
+/*
+ * Unmount the root; only then may the upper directory be read as a diff and
+ * become a tree. After it: the directory that holds `up`, borrowed.
+ */
+int machine_detach(struct machine *machine, int *out_dirfd, const char **out_name, struct err *err)
+	MUST_CHECK;
+
+/*
+ * A read-only view of everything below the upper directory, natural owners;
+ * -1 in *out_fd for a machine without trees. The caller closes it.
+ */
+int machine_lower_view(struct machine *machine, int *out_fd, struct err *err) MUST_CHECK;
+
+/* Unmount, kill, remove all; never fails, and what is left is swept later. */
+void machine_close(struct machine *machine);
+
+/* Clean what dead owners left: cgroups, processes, machines/<id>/. */
+int machine_sweep(struct store *store, struct err *err) MUST_CHECK;
+
+DEFINE_AUTO(machine, struct machine *, machine_close);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * network.h - a machine's network: a namespace with `lo` alone, a resolver,
+ * and TCP redirected to an egress loop that dials from the host.
+ *
+ * Inside every address is local and no route leads out. nftables' TPROXY hands
+ * connections to one listening socket, which learns the wanted address from
+ * getsockname(); all else is refused at once. The resolver gives each name an
+ * address of its own out of 198.18.0.0/15, so the name behind a connection is
+ * known exactly. The host's network is not changed.
+ *
+ * The namespace belongs to the plane's user namespace: no capability inside
+ * can change its rules. It lives as long as its descriptor and its processes.
+ *
+ * Open mode (build steps): every name is answered and every port passed;
+ * private addresses may be dialled; loopback, link-local, multicast,
+ * unspecified and metadata addresses never, also not by a name that leads
+ * there, except where the operator's --add-host says so.
+ *
+ * Formats: RFC 1035 (DNS), Linux nftables TPROXY.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+#include "layers/base/cancel.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+enum network_mode {
+	NETWORK_NONE, /* lo only, nothing answers */
+	NETWORK_OPEN, /* the above */
+};
+
+#define NETWORK_HOSTS_MAX 256
+#define NETWORK_NAME_MAX 253
+
+/* The operator's word for where a name lives: dialled as given. */
+struct network_host {
+	char name[NETWORK_NAME_MAX + 1]; /* lower case, no trailing dot */
+	struct sockaddr_storage address; /* port 0: the port that was asked for */
+};
+
+/* NAME=ADDR[:PORT]; IPv6 in brackets. ERR_INVALID says what was expected. */
+int network_host_parse(struct str text, struct network_host *out, struct err *err) MUST_CHECK;
+
+struct network;
+
+/*
+ * Make the namespace. The calling process stays in its own; the caller may be
+ * single-threaded and stays so until network_serve().
+ */
+int network_open(enum network_mode mode, const struct network_host *hosts, size_t host_count,
+		 struct network **out, struct err *err) MUST_CHECK;
+
+/* The network namespace. Borrowed. */
+int network_nsfd(const struct network *network);
+
+/* A detached, read-only mount of this namespace's sysfs. The caller closes it. */
+int network_sysfs(const struct network *network, int *out_fd, struct err *err) MUST_CHECK;
+
+/* The text of the machine's resolv.conf ("" for NETWORK_NONE). */
+struct str network_resolv_conf(const struct network *network);
+
+/*
+ * Serve resolver and egress in threads of our own until network_close(). The
+ * threads run in the host's network namespace and block all signals.
+ */
+int network_serve(struct network *network, struct err *err) MUST_CHECK;
+
+/* Stop the threads, cut the connections, free the namespace. */
+void network_close(struct network *network);
+
+DEFINE_AUTO(network, struct network *, network_close);
