@@ -81,7 +81,7 @@ static int json_get(const json_t *object, const char *path, const char *key, jso
 int json_get_string(const json_t *object, const char *path, const char *key, struct str *out,
 		    struct err *err)
 {
-	json_t *value;
+	json_t *value = NULL;
 	int found = json_get(object, path, key, JSON_STRING, &value, err);
 
 	if (found == 1)
@@ -92,7 +92,7 @@ int json_get_string(const json_t *object, const char *path, const char *key, str
 int json_get_int(const json_t *object, const char *path, const char *key, int64_t *out,
 		 struct err *err)
 {
-	json_t *value;
+	json_t *value = NULL;
 	int found = json_get(object, path, key, JSON_INTEGER, &value, err);
 
 	if (found == 1)
@@ -103,7 +103,7 @@ int json_get_int(const json_t *object, const char *path, const char *key, int64_
 int json_get_bool(const json_t *object, const char *path, const char *key, bool *out,
 		  struct err *err)
 {
-	json_t *value;
+	json_t *value = NULL;
 	int found = json_get(object, path, key, JSON_TRUE, &value, err);
 
 	if (found == 1)
