@@ -2,20 +2,20 @@
 /*
  * manifest.h - the documents that make layers an image, read with care.
  *
- * Formats: OCI image-spec 1.1 (manifest.md, image-index.md, config.md) and
- * Docker's distribution manifest v2 schema 2 and manifest list. Schema 1 is
- * refused with a sentence.
+ * Formats: OCI image-spec 1.1 (manifest.md, image-index.md) and Docker's
+ * distribution manifest v2 schema 2 and manifest list. Schema 1 is refused
+ * with a sentence. A layer's media type is kept and not believed: what a blob
+ * is its first bytes tell.
  *
  * Ownership: parsed documents own one JSON document each and are freed whole.
  */
 #pragma once
 
-#include "layers/base/json.h"
+#include "registry/image_config.h"
 #include "registry/reference.h"
 
 #define MANIFEST_MAX ((size_t)4 * 1024 * 1024) /* the distribution spec asks for 4 MiB */
-#define IMAGE_CONFIG_MAX ((size_t)8 * 1024 * 1024)
-#define MANIFEST_LAYERS_MAX 500 /* overlayfs stacks no more */
+#define MANIFEST_LAYERS_MAX IMAGE_LAYERS_MAX
 #define MANIFEST_INDEX_MAX 1000 /* entries of an index */
 
 #define MEDIA_OCI_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -42,37 +42,29 @@ struct manifest {
 	size_t layer_count;
 };
 
+/*
+ * ERR_CORRUPT names what is wrong; ERR_UNSUPPORTED for what is no image of
+ * layers (schema 1, an index, an artifact, foreign or encrypted layers, a
+ * digest that is not sha256); ERR_LIMIT above the ceilings.
+ */
 int manifest_parse(struct str text, struct manifest *out, struct err *err) MUST_CHECK;
 void manifest_done(struct manifest *manifest);
 
-/* Whether the text is an index (or a manifest list). */
+/*
+ * Whether the text is an index (or a manifest list). A document that could be
+ * read as both is ERR_CORRUPT: two readers would see two images.
+ */
 int manifest_is_index(struct str text, bool *out, struct err *err) MUST_CHECK;
 
-/* The entry for a platform. ERR_NOT_FOUND lists the platforms that there are. */
+/*
+ * The entry for a platform: of those that match the one of the newest variant,
+ * of equals the first. ERR_NOT_FOUND lists the platforms that there are.
+ */
 int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
 		    uint64_t *out_size, struct err *err) MUST_CHECK;
-
-/* What a bake needs of an image's config; views lie in `document`. */
-struct image_config {
-	json_t *document; /* owned: the whole config */
-	struct platform platform;
-	struct digest *diff_ids; /* owned, bottom first */
-	size_t diff_id_count;
-};
-
-int image_config_parse(struct str text, struct image_config *out, struct err *err) MUST_CHECK;
-void image_config_done(struct image_config *config);
-
-/* The chain id of diff ids bottom..n-1 (image-spec config.md, "Layer ChainID"). */
-void chain_id_next(const struct digest *parent, const struct digest *diff_id, struct digest *out);
 
 static inline void auto_manifest_release(struct manifest *slot)
 {
 	manifest_done(slot);
 }
 #define auto_manifest AUTO(manifest)
-static inline void auto_image_config_release(struct image_config *slot)
-{
-	image_config_done(slot);
-}
-#define auto_image_config AUTO(image_config)

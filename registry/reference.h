@@ -10,11 +10,13 @@
  * Grammar: OCI distribution-spec 1.1, "Pulling manifests", and the familiar
  * names of Docker. A first part with a dot, a colon or "localhost" is a host.
  *
- * Invariant: a parsed reference is well formed; text views lie in `storage`.
+ * Invariant: a parsed reference is well formed; its texts lie in `storage`, so
+ * it is handed around by pointer and never copied.
  */
 #pragma once
 
 #include "layers/digest.h"
+#include "registry/platform.h"
 
 #include <stdbool.h>
 
@@ -38,18 +40,3 @@ int reference_parse(struct str text, struct reference *out, struct err *err) MUS
 /* The whole canonical text, host, tag and digest included. */
 int reference_format(const struct reference *reference, struct buf *out, struct err *err)
 	MUST_CHECK;
-
-/* A platform as "linux/amd64" or "linux/arm64/v8". */
-struct platform {
-	char os[32];
-	char architecture[32];
-	char variant[32]; /* may be "" */
-};
-
-int platform_parse(struct str text, struct platform *out, struct err *err) MUST_CHECK;
-void platform_host(struct platform *out);
-bool platform_matches(const struct platform *wanted, const struct platform *offered);
-
-/* "linux/arm64/v8"; lives as long as text. */
-#define PLATFORM_TEXT_MAX ((size_t)100)
-const char *platform_format(const struct platform *platform, char text[static PLATFORM_TEXT_MAX]);

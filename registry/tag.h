@@ -21,13 +21,17 @@ struct tag {
 
 /*
  * reference is canonical text (reference_format). One reference may hold one
- * image a platform. 1 hit, 0 miss, -1.
+ * image a platform; the best match is found (platform_matches). 1 hit, 0 miss,
+ * -1.
  */
 int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
 	     struct tag *out, struct err *err) MUST_CHECK;
 int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
 	MUST_CHECK;
+
+/* All platforms of it. 1 deleted, 0 was not there. */
 int tag_del(struct meta *meta, struct str reference, struct err *err) MUST_CHECK;
 
+/* Every image of every reference, until fn returns non-zero, which is returned. */
 typedef int tag_each_fn(void *ctx, struct str reference, const struct tag *tag, struct err *err);
 int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

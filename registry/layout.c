@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/layout_priv.h"
+
+#include "layers/base/fd.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define LAYOUT_READ_SIZE ((size_t)64 * 1024)
+
+int layout_open(struct str dir, int *out_fd, struct err *err)
+{
+	char path[REFERENCE_TEXT_MAX + 1];
+	int fd;
+
+	if (dir.len >= sizeof(path) || memchr(dir.ptr, '\0', dir.len))
+		return err_set(err, ERR_INVALID, "not a directory's name");
+	memcpy(path, dir.ptr, dir.len);
+	path[dir.len] = '\0';
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return err_set(err, ERR_NOT_FOUND, "there is no directory %s", path);
+	if (fd < 0)
+		return err_os(err, errno, "open %s", path);
+	*out_fd = fd;
+	return 0;
+}
+
+int layout_open_file(int dirfd, const char *name, uint64_t *out_size, struct err *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	/* Without O_NONBLOCK a fifo put there would hold us for ever. */
+	fd = fd_open_beneath(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, err);
+	if (fd < 0 && err->kind == ERR_OS && err->os == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "the layout has no %s", name);
+	if (fd < 0 && err->kind == ERR_OS && (err->os == ELOOP || err->os == ENXIO))
+		return err_set(err, ERR_CORRUPT, "the layout's %s is not a file", name);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_os(err, errno, "stat %s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CORRUPT, "the layout's %s is not a file", name);
+	*out_size = (uint64_t)st.st_size;
+	return steal_fd(&fd);
+}
+
+int layout_read_file(int dirfd, const char *name, struct buf *out, struct err *err)
+{
+	auto_close int fd = -1;
+	auto_free char *chunk = malloc(LAYOUT_READ_SIZE);
+	uint64_t size;
+
+	if (!chunk)
+		abort();
+	fd = layout_open_file(dirfd, name, &size, err);
+	if (fd < 0)
+		return -1;
+	for (;;) {
+		ssize_t n = read(fd, chunk, LAYOUT_READ_SIZE);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_os(err, errno, "read %s", name);
+		if (n == 0)
+			return 0;
+		if (buf_add(out, (struct str){chunk, (size_t)n}, err) < 0)
+			return err_ctx(err, "%s", name);
+	}
+}
+
+const char *layout_blob_name(const struct digest *digest, char name[static LAYOUT_BLOB_NAME_MAX])
+{
+	char hex[DIGEST_HEX_MAX];
+
+	(void)snprintf(name, LAYOUT_BLOB_NAME_MAX, "blobs/sha256/%s", digest_hex(digest, hex));
+	return name;
+}
+
+int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(LAYOUT_INDEX_MAX);
+	AUTO(json) json_t *document = NULL;
+	json_t *list = NULL;
+	struct err why = {0};
+
+	if (layout_read_file(dirfd, "index.json", &text, err) < 0)
+		return -1;
+	if (json_parse(buf_str(&text), LAYOUT_INDEX_MAX, &document, &why) < 0)
+		return err_set(err, ERR_CORRUPT, "index.json: %s", why.text);
+	if (!json_is_object(document) ||
+	    json_get_array(document, "", "manifests", &list, &why) <= 0)
+		return err_set(err, ERR_CORRUPT, "index.json has no list of manifests");
+	if (json_array_size(list) > LAYOUT_ENTRIES_MAX)
+		return err_set(err, ERR_LIMIT, "index.json has more than %d entries",
+			       LAYOUT_ENTRIES_MAX);
+	*out_document = steal_ptr(&document);
+	*out_list = list;
+	return 0;
+}
+
+struct str layout_entry_name(const json_t *entry)
+{
+	const json_t *annotations = json_object_get(entry, "annotations");
+	const json_t *name = json_object_get(annotations, LAYOUT_REF_NAME);
+
+	return json_is_string(name) ? json_str(name) : STR("");
+}
+
+/* What there is to choose from, for the error. */
+static int layout_no_such_tag(const json_t *list, struct str tag, struct err *err)
+{
+	auto_buf struct buf names = BUF_INIT(300);
+	struct err full;
+	json_t *entry;
+	size_t at;
+
+	json_array_foreach(list, at, entry)
+	{
+		struct str name = layout_entry_name(entry);
+
+		if (name.len > 0 &&
+		    buf_addf(&names, &full, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(name)) < 0)
+			break;
+	}
+	if (json_array_size(list) == 0)
+		return err_set(err, ERR_NOT_FOUND, "the layout holds no image");
+	if (tag.len == 0)
+		return err_set(err, ERR_INVALID,
+			       "the layout holds %zu images; name one as oci:DIR:TAG (there is %s)",
+			       json_array_size(list), names.len ? names.ptr : "none with a name");
+	return err_set(err, ERR_NOT_FOUND, "the layout has no tag " STR_FMT "; there is %s",
+		       STR_ARG(tag), names.len ? names.ptr : "none with a name");
+}
+
+/* The entry of that name; without a name the only one, or else "latest". */
+static json_t *layout_find(const json_t *list, struct str tag)
+{
+	json_t *entry;
+	size_t at;
+
+	if (tag.len == 0 && json_array_size(list) == 1)
+		return json_array_get(list, 0);
+	if (tag.len == 0)
+		tag = STR("latest");
+	json_array_foreach(list, at, entry)
+	{
+		if (str_equal(layout_entry_name(entry), tag))
+			return entry;
+	}
+	return NULL;
+}
+
+int layout_resolve(struct str dir, struct str tag, struct digest *out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	auto_close int dirfd = -1;
+	struct err why = {0};
+	struct digest digest;
+	struct str text;
+	json_t *entry;
+	json_t *list;
+
+	if (layout_open(dir, &dirfd, err) < 0)
+		return -1;
+	if (layout_read_index(dirfd, &document, &list, err) < 0)
+		return err_ctx(err, STR_FMT, STR_ARG(dir));
+	entry = layout_find(list, tag);
+	if (!entry) {
+		(void)layout_no_such_tag(list, tag, err);
+		return err_ctx(err, STR_FMT, STR_ARG(dir));
+	}
+	if (!json_is_object(entry) || json_need_string(entry, "", "digest", &text, &why) < 0 ||
+	    digest_parse(text, &digest, &why) < 0)
+		return err_set(err, ERR_CORRUPT, STR_FMT ": index.json: an entry without a digest",
+			       STR_ARG(dir));
+	if (digest.algorithm != DIGEST_SHA256)
+		return err_set(err, ERR_UNSUPPORTED, STR_FMT ": only sha256 is supported",
+			       STR_ARG(dir));
+	*out = digest;
+	return 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/manifest.h"
+
+#include <inttypes.h>
+
+#define MANIFEST_CONFIG_DOCKER "application/vnd.docker.container.image.v1+json"
+
+/* The innermost reason, told as what it is to a user: not his input, but a document. */
+static int manifest_refuse(const char *what, const struct err *why, struct err *err)
+{
+	return err_set(err, why->kind == ERR_INVALID ? ERR_CORRUPT : why->kind, "%s: %s", what,
+		       why->text);
+}
+
+static bool str_has(struct str text, const char *word)
+{
+	return text.len > 0 && memmem(text.ptr, text.len, word, strlen(word));
+}
+
+static int manifest_load(struct str text, json_t **out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	int64_t version = 2;
+
+	if (json_parse(text, MANIFEST_MAX, &document, err) < 0)
+		return -1;
+	if (!json_is_object(document))
+		return err_set(err, ERR_INVALID, "not a JSON object");
+	if (json_get_int(document, "", "schemaVersion", &version, err) < 0)
+		return -1;
+	if (version == 1)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "schema 1, which was given up years ago; push the image again "
+			       "with a current tool");
+	if (version != 2)
+		return err_set(err, ERR_UNSUPPORTED, "schema version %" PRId64, version);
+	*out = steal_ptr(&document);
+	return 0;
+}
+
+static int descriptor_read(const json_t *value, const char *path, struct descriptor *out,
+			   struct err *err)
+{
+	struct descriptor descriptor = {.media_type = STR("")};
+	struct str digest;
+	int64_t size;
+
+	if (!json_is_object(value))
+		return err_set(err, ERR_INVALID, "%s: expected an object", path);
+	if (json_get_string(value, path, "mediaType", &descriptor.media_type, err) < 0 ||
+	    json_need_string(value, path, "digest", &digest, err) < 0 ||
+	    json_need_int(value, path, "size", &size, err) < 0)
+		return -1;
+	if (size < 0)
+		return err_set(err, ERR_INVALID, "%s.size: less than 0", path);
+	if (digest_parse(digest, &descriptor.digest, err) < 0)
+		return err_ctx(err, "%s.digest", path);
+	if (descriptor.digest.algorithm != DIGEST_SHA256)
+		return err_set(err, ERR_UNSUPPORTED, "%s.digest: only sha256 is supported", path);
+	descriptor.size = (uint64_t)size;
+	*out = descriptor;
+	return 0;
+}
+
+static int manifest_check_config(const struct descriptor *config, struct err *err)
+{
+	if (config->media_type.len > 0 && !str_equal(config->media_type, STR(MEDIA_OCI_CONFIG)) &&
+	    !str_equal(config->media_type, STR(MANIFEST_CONFIG_DOCKER)))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "not a container image but an artifact (its config is " STR_FMT ")",
+			       STR_ARG(config->media_type));
+	if (config->size > IMAGE_CONFIG_MAX)
+		return err_set(err, ERR_LIMIT, "image config of more than %zu bytes",
+			       IMAGE_CONFIG_MAX);
+	return 0;
+}
+
+static int manifest_check_layer(const struct descriptor *layer, size_t at, struct err *err)
+{
+	if (str_has(layer->media_type, "nondistributable") ||
+	    str_has(layer->media_type, ".foreign."))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "layers[%zu] is not distributed with the image (" STR_FMT
+			       "), as in Windows images",
+			       at, STR_ARG(layer->media_type));
+	if (str_has(layer->media_type, "+encrypted"))
+		return err_set(err, ERR_UNSUPPORTED, "layers[%zu] is encrypted", at);
+	return 0;
+}
+
+static int manifest_read_layers(const json_t *list, struct manifest *out, struct err *err)
+{
+	json_t *item;
+	size_t at;
+
+	if (json_array_size(list) > MANIFEST_LAYERS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d layers", MANIFEST_LAYERS_MAX);
+	out->layers = calloc(json_array_size(list) + 1, sizeof(*out->layers));
+	if (!out->layers)
+		abort();
+	json_array_foreach(list, at, item)
+	{
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "layers[%zu]", at);
+		if (descriptor_read(item, path, &out->layers[at], err) < 0 ||
+		    manifest_check_layer(&out->layers[at], at, err) < 0)
+			return -1;
+		out->layer_count = at + 1;
+	}
+	return 0;
+}
+
+static bool document_has(const json_t *document, const char *key)
+{
+	const json_t *value = json_object_get(document, key);
+
+	return value && !json_is_null(value);
+}
+
+/* CVE-2021-41190: one document, an index to one reader and a manifest to another. */
+static int document_kind(const json_t *document, bool *out_index, struct err *err)
+{
+	bool entries = document_has(document, "manifests");
+	bool layers = document_has(document, "layers") || document_has(document, "config");
+	struct str type = STR("");
+	bool index;
+
+	if (entries && layers)
+		return err_set(err, ERR_INVALID, "both an index and a manifest");
+	if (json_get_string(document, "", "mediaType", &type, err) < 0)
+		return -1;
+	index = str_equal(type, STR(MEDIA_OCI_INDEX)) || str_equal(type, STR(MEDIA_DOCKER_LIST));
+	if ((index && layers) || (entries && (str_equal(type, STR(MEDIA_OCI_MANIFEST)) ||
+					      str_equal(type, STR(MEDIA_DOCKER_MANIFEST)))))
+		return err_set(err, ERR_INVALID, "its mediaType is not what it is");
+	*out_index = index || entries;
+	return 0;
+}
+
+static int manifest_read(struct str text, struct manifest *out, struct err *err)
+{
+	json_t *layers = NULL;
+	json_t *config;
+	bool index;
+
+	if (manifest_load(text, &out->document, err) < 0 ||
+	    document_kind(out->document, &index, err) < 0)
+		return -1;
+	if (index)
+		return err_set(err, ERR_UNSUPPORTED, "an index where a manifest was expected");
+	out->media_type = STR(MEDIA_OCI_MANIFEST);
+	if (json_get_string(out->document, "", "mediaType", &out->media_type, err) < 0 ||
+	    json_need_object(out->document, "", "config", &config, err) < 0 ||
+	    descriptor_read(config, "config", &out->config, err) < 0 ||
+	    manifest_check_config(&out->config, err) < 0 ||
+	    json_get_array(out->document, "", "layers", &layers, err) < 0)
+		return -1;
+	return manifest_read_layers(layers, out, err);
+}
+
+int manifest_parse(struct str text, struct manifest *out, struct err *err)
+{
+	auto_manifest struct manifest manifest = {0};
+	struct err why = {0};
+
+	if (manifest_read(text, &manifest, &why) < 0)
+		return manifest_refuse("manifest", &why, err);
+	*out = manifest;
+	manifest = (struct manifest){0};
+	return 0;
+}
+
+void manifest_done(struct manifest *manifest)
+{
+	json_decref(manifest->document);
+	free(manifest->layers);
+	*manifest = (struct manifest){0};
+}
+
+int manifest_is_index(struct str text, bool *out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	struct err why = {0};
+
+	if (manifest_load(text, &document, &why) < 0 || document_kind(document, out, &why) < 0)
+		return manifest_refuse("manifest", &why, err);
+	return 0;
+}
+
+/* The choice so far, and the platforms seen, for the error. */
+struct choice {
+	const struct platform *wanted;
+	struct descriptor best;
+	int best_rank;          /* 0 while nothing matches */
+	struct descriptor bare; /* the last entry without a platform */
+	size_t bare_count;
+	size_t nested;
+	size_t image_count;
+	struct buf seen;
+};
+
+static void choice_note(struct choice *choice, const struct platform *platform)
+{
+	char text[PLATFORM_TEXT_MAX];
+	struct err full;
+
+	/* A list that is too long to show ends where it is full. */
+	if (buf_addf(&choice->seen, &full, "%s%s", choice->seen.len ? ", " : "",
+		     platform_format(platform, text)) < 0)
+		return;
+}
+
+/* An exact match wins over the newest variant, which wins over older ones. */
+static int choice_rank(const struct platform *wanted, const struct platform *offered)
+{
+	if (!platform_matches(wanted, offered))
+		return 0;
+	return strcmp(wanted->variant, offered->variant) == 0 ? 100 : 1 + platform_level(offered);
+}
+
+/* 1 and the platform, 0 for an entry that names none, -1. */
+static int entry_platform(const json_t *entry, struct platform *out, struct err *err)
+{
+	json_t *platform = NULL;
+	struct str os = STR("");
+	struct str architecture = STR("");
+	struct str variant = STR("");
+	int found = json_get_object(entry, "platform", "platform", &platform, err);
+
+	if (found <= 0)
+		return found;
+	if (json_get_string(platform, "platform", "os", &os, err) < 0 ||
+	    json_get_string(platform, "platform", "architecture", &architecture, err) < 0 ||
+	    json_get_string(platform, "platform", "variant", &variant, err) < 0)
+		return -1;
+	if (os.len == 0 && architecture.len == 0)
+		return 0;
+	if (platform_set(out, os, architecture, variant, err) < 0)
+		*out = (struct platform){.os = "unknown"}; /* one odd entry spoils no index */
+	return 1;
+}
+
+static bool entry_is_index(const struct descriptor *entry)
+{
+	return str_equal(entry->media_type, STR(MEDIA_OCI_INDEX)) ||
+	       str_equal(entry->media_type, STR(MEDIA_DOCKER_LIST));
+}
+
+static bool entry_is_image(const struct descriptor *entry)
+{
+	return entry->media_type.len == 0 ||
+	       str_equal(entry->media_type, STR(MEDIA_OCI_MANIFEST)) ||
+	       str_equal(entry->media_type, STR(MEDIA_DOCKER_MANIFEST));
+}
+
+static int choice_consider(struct choice *choice, const json_t *value, size_t at, struct err *err)
+{
+	struct descriptor entry;
+	struct platform offered;
+	struct err why = {0};
+	char path[32];
+	int found;
+	int rank;
+
+	(void)snprintf(path, sizeof(path), "manifests[%zu]", at);
+	if (descriptor_read(value, path, &entry, &why) < 0) {
+		/* An entry of another algorithm is somebody else's. */
+		if (why.kind == ERR_UNSUPPORTED)
+			return 0;
+		return err_set(err, why.kind, "%s", why.text);
+	}
+	choice->nested += entry_is_index(&entry);
+	if (!entry_is_image(&entry))
+		return 0;
+	choice->image_count++;
+	found = entry_platform(value, &offered, err);
+	if (found < 0)
+		return err_ctx(err, "%s", path);
+	if (found == 0) {
+		choice->bare = entry;
+		choice->bare_count++;
+		return 0;
+	}
+	if (strcmp(offered.os, "unknown") != 0) /* attestations call themselves so */
+		choice_note(choice, &offered);
+	rank = choice_rank(choice->wanted, &offered);
+	if (rank > choice->best_rank) {
+		choice->best = entry;
+		choice->best_rank = rank;
+	}
+	return 0;
+}
+
+static int choice_verdict(struct choice *choice, struct err *err)
+{
+	char text[PLATFORM_TEXT_MAX];
+
+	if (choice->best_rank > 0)
+		return 0;
+	if (choice->bare_count == 1 && choice->image_count == 1) {
+		choice->best = choice->bare; /* its config will say what it is for */
+		return 0;
+	}
+	if (choice->nested > 0 && choice->image_count == 0)
+		return err_set(err, ERR_UNSUPPORTED, "an index of indexes");
+	return err_set(err, ERR_NOT_FOUND, "no image for %s; there is %s",
+		       platform_format(choice->wanted, text),
+		       choice->seen.len ? choice->seen.ptr : "none at all");
+}
+
+static int manifest_choose_from(const json_t *document, struct choice *choice, struct err *err)
+{
+	json_t *list = NULL;
+	json_t *item;
+	size_t at;
+
+	if (json_get_array(document, "", "manifests", &list, err) < 0)
+		return -1;
+	if (json_array_size(list) > MANIFEST_INDEX_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d entries", MANIFEST_INDEX_MAX);
+	json_array_foreach(list, at, item)
+	{
+		if (choice_consider(choice, item, at, err) < 0)
+			return -1;
+	}
+	return choice_verdict(choice, err);
+}
+
+int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
+		    uint64_t *out_size, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	struct choice choice = {.wanted = wanted, .seen = BUF_INIT(300)};
+	struct err why = {0};
+	int result;
+
+	result = manifest_load(index_text, &document, &why);
+	if (result == 0)
+		result = manifest_choose_from(document, &choice, &why);
+	buf_done(&choice.seen);
+	if (result < 0)
+		return manifest_refuse("index", &why, err);
+	*out = choice.best.digest;
+	*out_size = choice.best.size;
+	return 0;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/reference.h"
+
+#include <assert.h>
+
+#define REFERENCE_TAG_MAX ((size_t)128)
+#define REFERENCE_PORT_MAX 65535UL
+
+/* Sources that other tools name by a prefix and that hearth does not read. */
+static const char *const reference_foreign[] = {
+	"oci-archive:",
+	"docker-archive:",
+	"docker-daemon:",
+	"containers-storage:",
+};
+
+static bool is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+	return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
+}
+
+static struct str str_from(struct str text, size_t at)
+{
+	return (struct str){text.ptr + at, text.len - at};
+}
+
+/* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127} */
+static bool tag_is_valid(struct str tag)
+{
+	if (tag.len == 0 || tag.len > REFERENCE_TAG_MAX || !is_word(tag.ptr[0]))
+		return false;
+	for (size_t i = 1; i < tag.len; i++) {
+		if (!is_word(tag.ptr[i]) && tag.ptr[i] != '.' && tag.ptr[i] != '-')
+			return false;
+	}
+	return true;
+}
+
+/* The separator at the start of text: one dot, one or two underscores, any number of dashes. */
+static size_t path_separator(struct str text)
+{
+	size_t n = 0;
+
+	while (n < text.len && text.ptr[n] == '-')
+		n++;
+	if (n > 0)
+		return n;
+	if (text.ptr[0] == '.')
+		return 1;
+	while (n < text.len && n < 2 && text.ptr[n] == '_')
+		n++;
+	return n;
+}
+
+/* [a-z0-9]+((\.|_|__|-+)[a-z0-9]+)* */
+static bool path_part_is_valid(struct str part)
+{
+	size_t at = 0;
+
+	for (;;) {
+		size_t start = at;
+		size_t separator;
+
+		while (at < part.len && (is_lower(part.ptr[at]) || is_digit(part.ptr[at])))
+			at++;
+		if (at == start)
+			return false;
+		if (at == part.len)
+			return true;
+		separator = path_separator(str_from(part, at));
+		if (separator == 0)
+			return false;
+		at += separator;
+	}
+}
+
+static bool path_is_valid(struct str path)
+{
+	for (;;) {
+		const char *slash = path.len ? memchr(path.ptr, '/', path.len) : NULL;
+		size_t n = slash ? (size_t)(slash - path.ptr) : path.len;
+
+		if (!path_part_is_valid((struct str){path.ptr, n}))
+			return false;
+		if (!slash)
+			return true;
+		path = str_from(path, n + 1);
+	}
+}
+
+static bool port_is_valid(struct str port)
+{
+	unsigned long number = 0;
+
+	if (port.len == 0 || port.len > 5)
+		return false;
+	for (size_t i = 0; i < port.len; i++) {
+		if (!is_digit(port.ptr[i]))
+			return false;
+		number = number * 10 + (unsigned long)(port.ptr[i] - '0');
+	}
+	return number > 0 && number <= REFERENCE_PORT_MAX;
+}
+
+/* Letters, digits and inner dashes between single dots. */
+static bool host_name_is_valid(struct str name)
+{
+	char before = '.';
+
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.ptr[i];
+		bool letter = is_lower(c) || is_upper(c) || is_digit(c);
+
+		if (!letter && c != '-' && c != '.')
+			return false;
+		if ((c == '.' && before == '-') || (!letter && before == '.'))
+			return false;
+		before = c;
+	}
+	return before != '.' && before != '-';
+}
+
+/* [2001:db8::1], with what follows in *rest. */
+static bool host_v6_is_valid(struct str host, struct str *rest)
+{
+	const char *end = memchr(host.ptr, ']', host.len);
+	size_t n = end ? (size_t)(end - host.ptr) : 0;
+
+	if (n < 3)
+		return false;
+	for (size_t i = 1; i < n; i++) {
+		char c = host.ptr[i];
+
+		if (!is_digit(c) && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F') &&
+		    c != ':' && c != '.')
+			return false;
+	}
+	*rest = str_from(host, n + 1);
+	return true;
+}
+
+static bool host_is_valid(struct str host)
+{
+	struct str rest;
+	const char *colon;
+
+	if (host.len > 0 && host.ptr[0] == '[') {
+		if (!host_v6_is_valid(host, &rest))
+			return false;
+	} else {
+		colon = memchr(host.ptr, ':', host.len);
+		rest = colon ? str_from(host, (size_t)(colon - host.ptr))
+			     : (struct str){host.ptr + host.len, 0};
+		if (!host_name_is_valid((struct str){host.ptr, host.len - rest.len}))
+			return false;
+	}
+	return rest.len == 0 || (rest.ptr[0] == ':' && port_is_valid(str_from(rest, 1)));
+}
+
+/* Docker's rule for "a/b": what looks like a host is one. */
+static bool looks_like_host(struct str part)
+{
+	if (str_equal(part, STR("localhost")) || (part.len > 0 && part.ptr[0] == '['))
+		return true;
+	for (size_t i = 0; i < part.len; i++) {
+		if (part.ptr[i] == '.' || part.ptr[i] == ':' || is_upper(part.ptr[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Copy text behind what storage holds already; reference_check_text() saw that there is room. */
+static struct str reference_keep(struct reference *out, size_t *used, struct str text)
+{
+	struct str kept = {out->storage + *used, text.len};
+
+	assert(text.len <= sizeof(out->storage) - *used);
+	if (text.len > 0)
+		memcpy(out->storage + *used, text.ptr, text.len);
+	*used += text.len;
+	return kept;
+}
+
+/* What the text says, as views into it. */
+struct reference_parts {
+	enum reference_kind kind;
+	struct str host;
+	struct str prefix; /* of the path, when a familiar name left it out */
+	struct str path;
+	struct str tag;
+	struct str digest;
+};
+
+/* NAME[:TAG][@DIGEST]: cut from the end, since a host may hold a colon. */
+static int reference_split(struct str text, struct reference_parts *out, struct err *err)
+{
+	const char *at = text.len ? memchr(text.ptr, '@', text.len) : NULL;
+	struct reference_parts parts = {.kind = REFERENCE_REGISTRY};
+	const char *colon;
+	const char *slash;
+
+	if (at) {
+		parts.digest = str_from(text, (size_t)(at - text.ptr) + 1);
+		text.len = (size_t)(at - text.ptr);
+	}
+	slash = text.len ? memrchr(text.ptr, '/', text.len) : NULL;
+	colon = text.len ? memrchr(text.ptr, ':', text.len) : NULL;
+	if (colon && (!slash || colon > slash)) {
+		parts.tag = str_from(text, (size_t)(colon - text.ptr) + 1);
+		text.len = (size_t)(colon - text.ptr);
+		if (!tag_is_valid(parts.tag))
+			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
+				       STR_ARG(parts.tag));
+	}
+	slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
+	if (slash && looks_like_host((struct str){text.ptr, (size_t)(slash - text.ptr)})) {
+		parts.host = (struct str){text.ptr, (size_t)(slash - text.ptr)};
+		text = str_from(text, parts.host.len + 1);
+	}
+	parts.path = text;
+	*out = parts;
+	return 0;
+}
+
+static int reference_check_path(struct str path, struct err *err)
+{
+	for (size_t i = 0; i < path.len; i++) {
+		if (is_upper(path.ptr[i]))
+			return err_set(err, ERR_INVALID,
+				       "repository \"" STR_FMT "\" must be in lower case",
+				       STR_ARG(path));
+	}
+	if (!path_is_valid(path))
+		return err_set(err, ERR_INVALID, "repository \"" STR_FMT "\" is not a name",
+			       STR_ARG(path));
+	return 0;
+}
+
+/* Fill in what a familiar name leaves out: "debian" is docker.io/library/debian. */
+static void reference_complete(struct reference_parts *parts)
+{
+	if (parts->host.len == 0 || str_equal(parts->host, STR("index.docker.io")))
+		parts->host = STR("docker.io");
+	if (str_equal(parts->host, STR("docker.io")) &&
+	    !memchr(parts->path.ptr, '/', parts->path.len))
+		parts->prefix = STR("library/");
+	if (parts->tag.len == 0 && parts->digest.len == 0)
+		parts->tag = STR("latest");
+}
+
+static void lower_case(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (is_upper(text[i]))
+			text[i] = (char)(text[i] + ('a' - 'A'));
+	}
+}
+
+static void reference_fill(const struct reference_parts *parts, struct reference *out)
+{
+	size_t used = 0;
+
+	*out = (struct reference){.kind = parts->kind};
+	out->host = reference_keep(out, &used, parts->host);
+	lower_case(out->storage, used);
+	out->path = reference_keep(out, &used, parts->prefix);
+	out->path.len += reference_keep(out, &used, parts->path).len;
+	out->tag = reference_keep(out, &used, parts->tag);
+}
+
+static int reference_parse_registry(struct str text, struct reference *out, struct err *err)
+{
+	bool has_digest = memchr(text.ptr, '@', text.len);
+	struct reference_parts parts;
+	struct digest digest = {0};
+
+	if (reference_split(text, &parts, err) < 0)
+		return -1;
+	if (parts.host.len > 0 && !host_is_valid(parts.host))
+		return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a registry's host name",
+			       STR_ARG(parts.host));
+	if (reference_check_path(parts.path, err) < 0 ||
+	    (has_digest && digest_parse(parts.digest, &digest, err) < 0))
+		return -1;
+	reference_complete(&parts);
+	if (parts.host.len + 1 + parts.prefix.len + parts.path.len > REFERENCE_REPOSITORY_MAX)
+		return err_set(err, ERR_INVALID, "repository name of more than %zu bytes",
+			       REFERENCE_REPOSITORY_MAX);
+	reference_fill(&parts, out);
+	out->has_digest = has_digest;
+	out->digest = digest;
+	return 0;
+}
+
+/* DIR[:TAG]: what follows the last colon is a tag unless a slash is in it. */
+static int reference_parse_layout(struct str text, struct reference *out, struct err *err)
+{
+	const char *colon = text.len ? memrchr(text.ptr, ':', text.len) : NULL;
+	struct reference_parts parts = {.kind = REFERENCE_LAYOUT};
+
+	if (colon && !memchr(colon, '/', text.len - (size_t)(colon - text.ptr))) {
+		parts.tag = str_from(text, (size_t)(colon - text.ptr) + 1);
+		text.len = (size_t)(colon - text.ptr);
+		if (!tag_is_valid(parts.tag))
+			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
+				       STR_ARG(parts.tag));
+	}
+	if (text.len == 0)
+		return err_set(err, ERR_INVALID, "oci: needs a directory");
+	parts.path = text;
+	reference_fill(&parts, out);
+	return 0;
+}
+
+static int reference_check_text(struct str text, struct err *err)
+{
+	if (text.len == 0)
+		return err_set(err, ERR_INVALID, "an image reference cannot be empty");
+	if (text.len >= REFERENCE_TEXT_MAX)
+		return err_set(err, ERR_INVALID, "reference of more than %zu bytes",
+			       REFERENCE_TEXT_MAX);
+	for (size_t i = 0; i < text.len; i++) {
+		if ((unsigned char)text.ptr[i] < 0x20 || text.ptr[i] == 0x7f)
+			return err_set(err, ERR_INVALID, "control character in a reference");
+	}
+	if (memmem(text.ptr, text.len, "://", 3))
+		return err_set(err, ERR_INVALID,
+			       "\"" STR_FMT "\" is a URL; a reference is HOST/NAME:TAG",
+			       STR_ARG(text));
+	for (size_t i = 0; i < sizeof(reference_foreign) / sizeof(reference_foreign[0]); i++) {
+		if (str_starts(text, str_of(reference_foreign[i])))
+			return err_set(err, ERR_UNSUPPORTED,
+				       "%s cannot be read; a base is a registry's image, "
+				       "oci:DIR[:TAG] or scratch",
+				       reference_foreign[i]);
+	}
+	return 0;
+}
+
+int reference_parse(struct str text, struct reference *out, struct err *err)
+{
+	if (reference_check_text(text, err) < 0)
+		return -1;
+	if (str_equal(text, STR("scratch"))) {
+		reference_fill(&(struct reference_parts){.kind = REFERENCE_SCRATCH}, out);
+		return 0;
+	}
+	if (str_starts(text, STR("oci:")))
+		return reference_parse_layout(str_from(text, 4), out, err);
+	return reference_parse_registry(text, out, err);
+}
+
+int reference_format(const struct reference *reference, struct buf *out, struct err *err)
+{
+	char digest[DIGEST_TEXT_MAX] = "";
+	bool tagged = reference->tag.len > 0;
+
+	if (reference->kind == REFERENCE_SCRATCH)
+		return buf_add(out, STR("scratch"), err);
+	if (reference->has_digest)
+		digest_format(&reference->digest, digest);
+	return buf_addf(out, err, STR_FMT "%s" STR_FMT "%s" STR_FMT "%s%s",
+			STR_ARG(reference->kind == REFERENCE_LAYOUT ? STR("oci") : reference->host),
+			reference->kind == REFERENCE_LAYOUT ? ":" : "/", STR_ARG(reference->path),
+			tagged ? ":" : "", STR_ARG(reference->tag),
+			reference->has_digest ? "@" : "", digest);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tag.c - table `tags`: one record a reference, one image a platform in it.
+ *
+ *	{"v": 1, "reference": "docker.io/library/debian:bookworm", "images": [
+ *	  {"platform": "linux/amd64", "target": "sha256:..", "manifest": "sha256:..",
+ *	   "pulled": true, "taggedAt": "2026-01-31T12:00:00.000Z"}]}
+ *
+ * The key is the reference, or its sha256 where LMDB would not take it whole.
+ */
+#include "registry/tag.h"
+
+#include "layers/base/clock.h"
+
+#define TAG_TABLE "tags"
+#define TAG_IMAGES_MAX 100 /* platforms of one reference */
+
+static struct str tag_key(struct str reference, char hashed[static DIGEST_TEXT_MAX])
+{
+	struct digest digest;
+
+	if (reference.len <= META_KEY_MAX)
+		return reference;
+	digest_of(reference, &digest);
+	return str_of(digest_format(&digest, hashed));
+}
+
+static int tag_read(const json_t *value, struct tag *out, struct err *err)
+{
+	struct tag tag = {0};
+	struct str platform;
+	struct str target;
+	struct str manifest;
+	struct str at;
+
+	if (json_need_string(value, "images", "platform", &platform, err) < 0 ||
+	    platform_parse(platform, &tag.platform, err) < 0 ||
+	    json_need_string(value, "images", "target", &target, err) < 0 ||
+	    digest_parse(target, &tag.target, err) < 0 ||
+	    json_need_string(value, "images", "manifest", &manifest, err) < 0 ||
+	    digest_parse(manifest, &tag.manifest, err) < 0 ||
+	    json_get_bool(value, "images", "pulled", &tag.pulled, err) < 0 ||
+	    json_need_string(value, "images", "taggedAt", &at, err) < 0 ||
+	    clock_parse(at, &tag.at_ms, err) < 0)
+		return -1;
+	*out = tag;
+	return 0;
+}
+
+/* Call fn for each image of a record; a record of ours that is wrong is ERR_CORRUPT. */
+static int tag_each_image(const json_t *record, tag_each_fn *fn, void *ctx, struct err *err)
+{
+	struct str reference = STR("");
+	struct err why = {0};
+	json_t *images;
+	json_t *value;
+	size_t at;
+
+	if (json_need_string(record, "", "reference", &reference, &why) < 0 ||
+	    json_need_array(record, "", "images", &images, &why) < 0)
+		return err_set(err, ERR_CORRUPT, "tags: %s", why.text);
+	json_array_foreach(images, at, value)
+	{
+		struct tag tag;
+		int result;
+
+		if (tag_read(value, &tag, &why) < 0)
+			return err_set(err, ERR_CORRUPT, "tags: " STR_FMT ": %s",
+				       STR_ARG(reference), why.text);
+		result = fn(ctx, reference, &tag, err);
+		if (result != 0)
+			return result;
+	}
+	return 0;
+}
+
+/* The best match among the images of one reference. */
+struct tag_match {
+	const struct platform *wanted;
+	struct tag best;
+	int rank; /* 0 while there is none */
+};
+
+static int tag_match_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct tag_match *match = ctx;
+	bool exact = strcmp(match->wanted->variant, tag->platform.variant) == 0;
+	int rank = exact ? 100 : 1 + platform_level(&tag->platform);
+
+	(void)reference, (void)err; /* the shape of tag_each_fn */
+	if (platform_matches(match->wanted, &tag->platform) && rank > match->rank) {
+		match->best = *tag;
+		match->rank = rank;
+	}
+	return 0;
+}
+
+int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
+	     struct tag *out, struct err *err)
+{
+	struct tag_match match = {.wanted = platform};
+	AUTO(json) json_t *record = NULL;
+	char hashed[DIGEST_TEXT_MAX];
+	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
+
+	if (found <= 0)
+		return found;
+	if (tag_each_image(record, tag_match_one, &match, err) < 0)
+		return -1;
+	if (match.rank == 0)
+		return 0;
+	*out = match.best;
+	return 1;
+}
+
+static json_t *tag_record_new(struct str reference)
+{
+	json_t *record = json_pack("{s:i, s:o, s:[]}", "v", 1, "reference",
+				   json_from_str(reference), "images");
+
+	if (!record)
+		abort();
+	return record;
+}
+
+static json_t *tag_value(const struct tag *tag)
+{
+	char platform[PLATFORM_TEXT_MAX];
+	char target[DIGEST_TEXT_MAX];
+	char manifest[DIGEST_TEXT_MAX];
+	char at[CLOCK_TEXT_MAX];
+	json_t *value = json_pack("{s:s, s:s, s:s, s:b, s:s}", "platform",
+				  platform_format(&tag->platform, platform), "target",
+				  digest_format(&tag->target, target), "manifest",
+				  digest_format(&tag->manifest, manifest), "pulled", tag->pulled,
+				  "taggedAt", clock_format(tag->at_ms, at));
+
+	if (!value)
+		abort();
+	return value;
+}
+
+/* The image of the same platform is updated (unknown members stay), or one is added. */
+static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
+{
+	AUTO(json) json_t *fresh = tag_value(tag);
+	struct str platform = json_str(json_object_get(fresh, "platform"));
+	json_t *old;
+	size_t at;
+
+	json_array_foreach(images, at, old)
+	{
+		const json_t *its = json_object_get(old, "platform");
+
+		if (!json_is_string(its) || !str_equal(json_str(its), platform))
+			continue;
+		return json_object_update(old, fresh) < 0
+			       ? err_set(err, ERR_CORRUPT, "tags: an image is not an object")
+			       : 0;
+	}
+	if (json_array_size(images) >= TAG_IMAGES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d platforms of one reference",
+			       TAG_IMAGES_MAX);
+	if (json_array_append(images, fresh) < 0)
+		abort();
+	return 0;
+}
+
+int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	json_t *images;
+	char hashed[DIGEST_TEXT_MAX];
+	struct str name = tag_key(reference, hashed);
+	int found = meta_get(meta, TAG_TABLE, name, &record, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		record = tag_record_new(reference);
+	if (json_need_array(record, "", "images", &images, err) < 0 ||
+	    tag_merge(images, tag, err) < 0)
+		return -1;
+	return meta_put(meta, TAG_TABLE, name, record, err);
+}
+
+int tag_del(struct meta *meta, struct str reference, struct err *err)
+{
+	char hashed[DIGEST_TEXT_MAX];
+
+	return meta_del(meta, TAG_TABLE, tag_key(reference, hashed), err);
+}
+
+struct tag_walk {
+	tag_each_fn *fn;
+	void *ctx;
+};
+
+static int tag_walk_record(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct tag_walk *walk = ctx;
+
+	(void)key; /* the record holds the reference whole */
+	return tag_each_image(value, walk->fn, walk->ctx, err);
+}
+
+int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err)
+{
+	struct tag_walk walk = {fn, ctx};
+
+	return meta_each(meta, TAG_TABLE, STR(""), tag_walk_record, &walk, err);
+}
