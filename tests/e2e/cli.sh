@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The face of the command line.
+. "$(dirname "$0")/lib.sh"
+
+holds "--version names program and version" "$(hearth --version)" '^hearth [0-9]+\.[0-9]+'
+for command in bake pull images inspect history doctor; do
+	holds "hearth --help lists $command" "$(hearth --help)" "^ +$command"
+	holds "hearth $command --help says how it is used" "$(hearth "$command" --help)" "^hearth $command .*OPTIONS"
+done
+refused "no command is a mistake, with help" 64 Commands hearth
+refused "an unknown command is, too, with a suggestion" 64 "bake" hearth baek
+refused "so is an unknown option" 64 "--no-cache" hearth bake --no-cahce x.json
+refused "a missing spec is not found" 66 "absent.json" hearth bake "$work/absent.json"
+refused "a missing argument is said" 64 "SPEC" hearth bake
+refused "an unknown image is not found" 66 "nothing" hearth inspect nothing:1
+refused "an unknown progress is refused" 64 "auto.*plain|plain.*auto|progress" hearth bake x.json --progress loud
+
+base=$(tiny_base)
+spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
+digest=$(hearth bake "$work/a.json" --tag cli:1 2>"$work/plain")
+same "the digest is all of standard output" "$(wc -l <<<"$digest")" 1
+holds "as it should be" "$digest" '^sha256:[0-9a-f]{64}$'
+holds "the log is shown, plainly" "$(cat "$work/plain")" from-the-step
+check "without escapes when piped" bash -c '! grep -q $'"'\\e'"' "$1"' - "$work/plain"
+script -qec "'$HEARTH' bake '$work/a.json' --no-cache" "$work/tty" >/dev/null
+holds "a terminal gets a display" "$(cat "$work/tty")" $'\e\\['
+holds "that ends with the digest" "$(tail -n 2 "$work/tty")" 'sha256:[0-9a-f]{64}'
+hearth bake "$work/a.json" --progress=json >"$work/json" 2>&1
+check "--progress=json is a JSON object a line" bash -c 'grep -v ^sha256: "$1" | jq -es "length > 3"' - "$work/json"
+same "options may come first" "$(env -u HEARTH_DATA "$HEARTH" bake --data "$work/data" --progress plain "$work/a.json" 2>/dev/null)" \
+	"$digest"
+
+holds "images lists tag and digest" "$(hearth images)" "cli:1"
+for command in "images" "inspect cli:1" "inspect $digest" "history cli:1" "doctor"; do
+	# shellcheck disable=SC2086 # words
+	check "$command --json is JSON" bash -c '"$@" | jq -e . >/dev/null' - "$HEARTH" $command --json
+done
+holds "history names the steps" "$(hearth history cli:1)" 'RUN echo from-the-step'
+holds "inspect shows the environment" "$(hearth inspect cli:1)" 'A=b'
+check "doctor finds this host able" hearth doctor
+holds "and says which runtime it found" "$(hearth doctor)" 'crun|runc'
+status=0
+hearth bake <(jq '.steps += ["RUN exit 7"]' "$work/a.json") >"$work/said" 2>&1 || status=$?
+same "a failing step ends with 1" "$status" 1
+holds "its number is named" "$(cat "$work/said")" 'step 4'
+holds "its status too" "$(cat "$work/said")" '7'
+nothing_left "nothing is left over"
+finish

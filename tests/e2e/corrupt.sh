@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Layers that are broken or hostile, and a disk that is full: nothing escapes and nothing is lost.
+. "$(dirname "$0")/lib.sh"
+
+base=$(tiny_base)
+start_registry
+
+spec "$work/run.json" scratch "RUN true"
+spec "$work/none.json" scratch
+for kind in dotdot dotdot-deep absolute through-symlink hardlink-out hardlink-absolute hardlink-through-symlink \
+	whiteout-dotdot whiteout-dot whiteout-empty whiteout-out; do
+	"$here/image.py" "$work/bad:$kind" tiny "entry:$kind" >/dev/null
+	refused "a layer with $kind is refused" 65 . hearth pull "oci:$work/bad:$kind"
+done
+"$here/image.py" "$work/bad:through" tiny entry:through-absolute-symlink >/dev/null
+hearth pull "oci:$work/bad:through" >/dev/null 2>&1 || true
+check "nothing was written outside" test -z \
+	"$(find / -xdev \( -path /proc -o -path /sys \) -prune -o \( -name escaped -o -name hearth-escaped \) -not -path "$work/*" -print 2>/dev/null)"
+"$here/image.py" "$work/good:benign" tiny entry:benign-symlink >/dev/null
+check "a link with too many dots is only odd" hearth pull "oci:$work/good:benign"
+for name in dev proc; do
+	"$here/image.py" "$work/bad:$name" tiny "entry:$name-symlink" >/dev/null
+	refused "a /$name that is a symlink runs no step" 65 "/$name" hearth bake "$work/run.json" --base "oci:$work/bad:$name"
+done
+
+# The registry's own files are changed behind its back.
+damage() # TAG PROGRAM: push tiny as TAG and edit its layer with a Python expression on `b`
+{
+	"$here/image.py" "$work/damage:$1" tiny "entry:$2" >/dev/null
+	push "$work/damage:$1" "damage:$1"
+	layer=$(skopeo inspect --tls-verify=false "docker://$registry/damage:$1" | jq -r '.Layers[-1]')
+	python3 -c "p = '$(blob_file "$layer")'; b = bytearray(open(p, 'rb').read()); $3; open(p, 'wb').write(b)"
+}
+damage flipped benign-symlink 'b[len(b) // 2] ^= 1'
+refused "a layer with a flipped bit is refused" 65 'sha256:|digest' hearth pull "$registry/damage:flipped"
+damage short dev-symlink 'del b[len(b) // 2:]'
+refused "a truncated layer is refused" '65|69' . hearth pull "$registry/damage:short"
+damage long proc-symlink 'b += b"more"'
+refused "a layer that is longer than was said is refused" '65|69' . hearth pull "$registry/damage:long"
+printf 'not a tar at all' | gzip >"$work/text.gz"
+"$here/image.py" "$work/bad:text" "$work/text.gz" >/dev/null
+refused "a layer that is no tar is refused" 65 . hearth pull "oci:$work/bad:text"
+"$here/image.py" "$work/bad:diff" tiny >/dev/null
+python3 - "$work/bad" <<'PY'
+import hashlib, json, pathlib, sys
+root = pathlib.Path(sys.argv[1])
+blob = lambda d: root / "blobs/sha256" / d.split(":")[1]
+def put(value):
+    data = json.dumps(value).encode()
+    name = "sha256:" + hashlib.sha256(data).hexdigest()
+    blob(name).write_bytes(data)
+    return {"digest": name, "size": len(data)}
+index = json.loads((root / "index.json").read_text())
+entry = next(m for m in index["manifests"] if m["annotations"]["org.opencontainers.image.ref.name"] == "diff")
+manifest = json.loads(blob(entry["digest"]).read_text())
+config = json.loads(blob(manifest["config"]["digest"]).read_text())
+config["rootfs"]["diff_ids"][0] = "sha256:" + "1" * 64
+manifest["config"].update(put(config))
+entry.update(put(manifest))
+(root / "index.json").write_text(json.dumps(index))
+PY
+HEARTH_DATA=$work/fresh refused "a layer that is not what the config says is refused" 65 . hearth pull "oci:$work/bad:diff"
+
+"$here/image.py" "$work/bomb:1" bomb:1024 >/dev/null
+HEARTH_LAYER_MAX=$((64 << 20)) refused "a bomb past the ceiling is refused" 65 'byte|large|limit|ceiling|max' \
+	hearth pull "oci:$work/bomb:1" --max-layer-bytes $((64 << 20))
+
+# A disk of its own that runs full.
+truncate -s 160M "$work/disk"
+mkfs.ext4 -q -m 0 "$work/disk"
+mkdir "$work/mnt"
+mount -o loop "$work/disk" "$work/mnt"
+export HEARTH_DATA=$work/mnt/data
+spec "$work/layer.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=100 2>/dev/null"
+refused "a disk that is full in the middle of a layer" 74 'space' hearth bake "$work/layer.json"
+spec "$work/step.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300"
+refused "a step that fills the disk fails" '1|74' 'space' hearth bake "$work/step.json"
+spec "$work/small.json" "$base" "RUN echo small > /small"
+holds "what is small is baked afterwards" "$(bake "$work/small.json" --tag small:1)" '^sha256:'
+holds "and images works" "$(hearth images)" small:1
+nothing_left "nothing is left over on it"
+umount "$work/mnt"
+
+export HEARTH_DATA=$work/data
+holds "the store still bakes" "$(bake "$work/small.json" --tag small:1)" '^sha256:'
+holds "and images works there too" "$(hearth images)" small:1
+nothing_left "nothing is left over"
+finish

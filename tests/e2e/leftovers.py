@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a hearth left behind: leftovers.py DATA-DIRECTORY prints it and exits 1, or prints nothing and exits 0.
+
+With --pids, only the numbers of its processes, and their programs.
+
+Looked for: staged files, machines, step sockets, mounts, cgroups, and any process (a zombie too) that runs our
+programs on this data directory, holds a file of it, or lives in a mount namespace where it is mounted.
+"""
+import os
+import sys
+from pathlib import Path
+
+SELF = {os.getpid(), os.getppid()}
+
+
+def read(path):
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def target(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def touches(process, data):
+    """How a process has to do with the data directory, or nothing."""
+    inside = data + "/"
+    for name in ("exe", "cwd", "root"):
+        if (target(process / name) + "/").startswith(inside):
+            return name
+    try:
+        files = [target(file) for file in (process / "fd").iterdir()]
+    except OSError:
+        files = []
+    if any((file + "/").startswith(inside) for file in files):
+        return "open file"
+    program = os.path.basename(target(process / "exe"))
+    if program.startswith(("hearth", "crun", "runc")) and data in read(process / "cmdline") + read(process / "environ"):
+        return "arguments"
+    if data in read(process / "mountinfo"):
+        return "mounts"
+    return ""
+
+
+def processes(data):
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) not in SELF and (how := touches(process, data)):
+            yield process, how
+
+
+def found(data):
+    for name in ("machines", "tmp", "run/step"):
+        if os.path.isdir(f"{data}/{name}"):
+            yield from (f"{name}/{entry}" for entry in sorted(os.listdir(f"{data}/{name}")))
+    yield from (f"mount {line}" for line in read(Path("/proc/self/mountinfo")).splitlines() if data in line)
+    for process, how in processes(data):
+        yield f"process {process.name} ({how}): {read(process / 'cmdline')[:200]!r}"
+    for parent, names, _ in os.walk("/sys/fs/cgroup"):
+        yield from (f"cgroup {parent}/{name}" for name in names if name.startswith("hearth-"))
+
+
+directory = os.path.realpath(sys.argv[-1])
+if sys.argv[1] == "--pids":
+    for one, _ in processes(directory):
+        print(one.name, os.path.basename(target(one / "exe")))
+    sys.exit()
+everything = list(found(directory))
+print(*everything, sep="\n", end="\n" if everything else "")
+sys.exit(bool(everything))

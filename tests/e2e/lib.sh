@@ -1,0 +1,197 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# lib.sh - what every case stands on; sourced first.
+#
+# A case is a script of sentences: check, refused and same print one line each,
+# and the case fails if one of them did. It works in $work, its data directory
+# is $HEARTH_DATA, and both are gone when it ends. HEARTH names the program and
+# HEARTH_E2E a directory in the build tree; ctest sets them.
+set -euo pipefail
+exec </dev/null
+
+: "${HEARTH:?is the hearth program}" "${HEARTH_E2E:?is a directory for what tests make}"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+bad=0 good=0
+servers=()
+
+skip() # REASON
+{
+	echo "skipped: $*"
+	exit 125
+}
+
+[ "$(id -u)" = 0 ] || skip "needs root"
+mkdir -p "$HEARTH_E2E"
+work=$HEARTH_E2E/$(basename "$0" .sh).$$ # lower case: podman makes an image's name of it
+mkdir "$work"
+export HEARTH_DATA=$work/data
+unset HEARTH_URL HEARTH_TOKEN HEARTH_CONFIG HEARTH_LOG
+
+hearth()
+{
+	"$HEARTH" "$@"
+}
+
+# Helpers die with the case, however that ends.
+serve() # COMMAND...
+{
+	setpriv --pdeathsig TERM "$@" >>"$work/servers.log" 2>&1 &
+	servers+=($!)
+}
+
+clean_up()
+{
+	local status=$?
+	trap - EXIT
+	[ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2>/dev/null || true
+	wait
+	umount -q "$work"/mnt* 2>/dev/null || true
+	[ "${HEARTH_KEEP:-}" = 1 ] || rm -rf "$work"
+	exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+ok() # SENTENCE
+{
+	good=$((good + 1))
+	echo "ok: $*"
+}
+
+not_ok() # SENTENCE [DETAIL]
+{
+	bad=$((bad + 1))
+	echo "FAILED: $1"
+	[ -z "${2:-}" ] || sed 's/^/    /' <<<"$2"
+}
+
+check() # SENTENCE COMMAND...: the command succeeds
+{
+	local sentence=$1 said
+	shift
+	if said=$("$@" 2>&1); then ok "$sentence"; else not_ok "$sentence" "$said"; fi
+}
+
+same() # SENTENCE A B
+{
+	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "$(diff <(echo "$2") <(echo "$3") | head -n 40)"; fi
+}
+
+holds() # SENTENCE TEXT PHRASE: TEXT has a line in which the regular expression is found
+{
+	if grep -qE -- "$3" <<<"$2"; then ok "$1"; else not_ok "$1" "no '$3' in: $2"; fi
+}
+
+refused() # SENTENCE CODE[|CODE] PHRASE COMMAND...: fails with this exit code, and says so
+{
+	local sentence=$1 code=$2 phrase=$3 said status=0
+	shift 3
+	said=$("$@" 2>&1) || status=$?
+	if [[ ! "|$code|" == *"|$status|"* ]]; then
+		not_ok "$sentence" "exit $status instead of $code: $said"
+	elif ! grep -qiE -- "$phrase" <<<"$said"; then
+		not_ok "$sentence" "no '$phrase' in: $said"
+	else
+		ok "$sentence"
+	fi
+}
+
+wait_for() # SECONDS COMMAND...: until it succeeds
+{
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -le "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+nothing_left() # SENTENCE
+{
+	# A step's worker ends by itself when nobody listens, but it takes a moment.
+	wait_for "${2:-5}" "$here/leftovers.py" "$HEARTH_DATA" || true
+	check "$1" "$here/leftovers.py" "$HEARTH_DATA"
+}
+
+finish()
+{
+	echo "$good ok, $bad failed"
+	[ "$bad" = 0 ] && [ "$good" != 0 ]
+}
+
+# JSON of an image: spec FILE BASE STEP...
+spec()
+{
+	local file=$1 base=$2
+	shift 2
+	jq -n --arg base "$base" '{base: $base, steps: $ARGS.positional}' --args "$@" >"$file"
+}
+
+# The last line of standard output, which is the image's digest.
+bake() # ARGUMENT...
+{
+	hearth bake "$@" 2>"$work/bake.log" | tail -n 1 || { tail -n 30 "$work/bake.log" >&2; return 1; }
+}
+
+cached() # N: how many steps of the last bake were
+{
+	grep -cE '^\[[0-9]+/[0-9]+\] CACHED' "$work/bake.log" || true
+}
+
+tiny_base() # a base of busybox alone, as oci:...
+{
+	[ -d "$work/tiny" ] || "$here/image.py" "$work/tiny:latest" tiny >/dev/null
+	echo "oci:$work/tiny:latest"
+}
+
+debian_base() # made once a build tree; sets debian to a layout
+{
+	debian=$HEARTH_E2E/debian
+	"$root/scripts/debian-base.sh" "$debian"
+}
+
+free_port()
+{
+	python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+start_registry() # sets registry to HOST:PORT; blobs lie in $work/registry
+{
+	registry=127.0.0.1:$(free_port)
+	cat >"$work/registry.yml" <<YAML
+version: 0.1
+log: {level: error, accesslog: {disabled: true}}
+storage: {filesystem: {rootdirectory: $work/registry}, delete: {enabled: true}}
+http: {addr: "$registry"}
+YAML
+	serve docker-registry serve "$work/registry.yml"
+	wait_for 10 curl -fsS "http://$registry/v2/" || { cat "$work/servers.log"; exit 1; }
+}
+
+push() # LAYOUT:TAG NAME: to the registry
+{
+	skopeo --insecure-policy copy -q --dest-tls-verify=false "oci:$1" "docker://$registry/$2"
+}
+
+blob_file() # DIGEST: where the registry keeps it
+{
+	local hex=${1#sha256:}
+	echo "$work/registry/docker/registry/v2/blobs/sha256/${hex:0:2}/$hex/data"
+}
+
+start_git() # serves $work/git/handbook.git; sets git_port
+{
+	local checkout=$work/git/checkout
+	git init -q --bare -b main "$work/git/handbook.git"
+	git clone -q "$work/git/handbook.git" "$checkout" 2>/dev/null
+	printf '# Handbook\n' >"$checkout/README.md"
+	git -C "$checkout" add README.md
+	git -C "$checkout" -c user.name=t -c user.email=t@example.test commit -q -m 'handbook: begin'
+	git -C "$checkout" push -q origin HEAD:main
+	serve "$root/examples/serve-git.py" "$work/git" "$work/git/port"
+	wait_for 10 test -e "$work/git/port"
+	# shellcheck disable=SC2034 # for the cases
+	git_port=$(cat "$work/git/port")
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Specs and bases that are wrong: a sentence and an exit code, before anything is pulled or run.
+. "$(dirname "$0")/lib.sh"
+
+nowhere=127.0.0.1:1/none:1 # nobody listens there: a pull would end with 69
+base=$(tiny_base)
+
+step() # SENTENCE CODE PHRASE STEP: as the second of three
+{
+	spec "$work/step.json" "$nowhere" "RUN true" "$4" "RUN true"
+	refused "$1" "$2" "$3" hearth bake "$work/step.json"
+}
+
+image() # SENTENCE CODE PHRASE JSON: as the whole spec
+{
+	printf '%s' "$4" >"$work/image.json"
+	refused "$1" "$2" "$3" hearth bake "$work/image.json"
+}
+
+step "ENTRYPOINT is refused" 65 'step 2.*ENTRYPOINT' 'ENTRYPOINT ["/bin/sh"]'
+step "FROM is refused" 65 'step 2.*FROM' 'FROM debian'
+step "ADD is refused" 65 'step 2.*ADD' 'ADD a b'
+step "USER is refused" 65 'step 2.*USER' 'USER nobody'
+step "a misspelling is refused, with a guess" 65 'step 2.*RUN' 'RNU true'
+step "a second instruction in a step is refused" 65 'step 2' $'RUN true\nENTRYPOINT sh'
+step "an empty step is refused" '64|65' 'steps\[1\]|step 2' ''
+step "so is one of blanks" '64|65' 'steps\[1\]|step 2' '   '
+step "so is a comment alone" '64|65' 'steps\[1\]|step 2' '# nothing'
+step "RUN without a command is refused" '64|65' 'step 2' 'RUN'
+step "COPY with one path is refused" '64|65' 'step 2' 'COPY a'
+step "ENV without a value is refused" '64|65' 'step 2' 'ENV A'
+step "control bytes are refused" '64|65' 'steps\[1\]|step 2' $'RUN echo \x01'
+step "what is not supported yet is refused, not ignored" 65 'step 2.*mount' 'RUN --mount=type=cache,target=/c true'
+step "an operator in a variable too" 65 'step 2' 'WORKDIR /${A:-b}'
+step "COPY without a context is refused" '64|65' 'context' 'COPY a b'
+image "a step of a MiB is refused" '64|65' 'steps\[0\]|step 1' \
+	"$(python3 -c 'import json; print(json.dumps({"base": "scratch", "steps": ["RUN " + "x" * (1 << 20)]}))')"
+image "a NUL in a step is refused" '64|65' 'NUL|\\u0000|null|control' '{"base": "scratch", "steps": ["RUN echo \u0000"]}'
+image "steps must be a list" 64 'steps' '{"base": "scratch", "steps": "RUN true"}'
+image "of strings" 64 'steps\[0\]' '{"base": "scratch", "steps": [7]}'
+image "the base must be a string" 64 'base' '{"base": 7, "steps": []}'
+image "the base must be there" 64 'base' '{"steps": []}'
+image "an unknown key is named, with the nearest" 64 'stesp.*steps' '{"base": "scratch", "stesp": []}'
+image "its place too" 64 'sandbox\.image' '{"slug": "a", "sandbox": {"image": {"base": "scratch", "bsae": 1}}}'
+image "what is no JSON is refused, with a line" 64 'line|1:|column' '{"base": '
+image "an empty spec is refused" 64 . ''
+image "a list is no spec" 64 . '[]'
+image "a base that is no reference is refused" 64 'base|reference' '{"base": "UPPER//case", "steps": []}'
+image "an unknown base scheme is refused" '64|65|69' 'reference|scheme|archive|base' '{"base": "docker-archive:x.tar", "steps": []}'
+refused "a spec that is a directory is refused" '64|66|70' . hearth bake "$work"
+check "none of these made a machine or pulled" test -z \
+	"$(find "$HEARTH_DATA/machines" "$HEARTH_DATA/trees" -mindepth 1 2>/dev/null)"
+
+spec "$work/one.json" "$nowhere" "RUN true"
+refused "a registry that does not answer" 69 '127\.0\.0\.1:1' hearth bake "$work/one.json"
+refused "a layout that is not there" 66 'absent' hearth bake "$work/one.json" --base "oci:$work/absent:x"
+refused "a tag that the layout does not have" 66 'other' hearth bake "$work/one.json" --base "oci:$work/tiny:other"
+refused "a platform that the image does not have" '65|66|69' 's390x|platform' \
+	hearth bake "$work/one.json" --base "$base" --platform linux/s390x
+start_registry
+push "$work/tiny:latest" tiny:1
+refused "a repository that does not exist" 66 'absent' hearth bake "$work/one.json" --base "$registry/absent:1"
+refused "a tag that does not exist" 66 'tiny:2|manifest' hearth bake "$work/one.json" --base "$registry/tiny:2"
+refused "a digest that does not exist" 66 'sha256:0000' \
+	hearth bake "$work/one.json" --base "$registry/tiny@sha256:$(printf '0%.0s' {1..64})"
+refused "pull says it the same way" 66 'absent' hearth pull "$registry/absent:1"
+
+mkdir "$work/context"
+echo x >"$work/context/greeting"
+spec "$work/copy.json" "$base" "COPY greting /"
+refused "a missing source is named, with the nearest" '64|65|66' 'greting' hearth bake "$work/copy.json" --context "$work/context"
+spec "$work/copy.json" "$base" "COPY ../../../../../etc/hostname /got"
+refused "a source cannot leave the context" '64|65|66' 'hostname' hearth bake "$work/copy.json" --context "$work/context"
+spec "$work/fails.json" "$base" "RUN echo fine" "RUN echo on its way; exit 42"
+refused "a command that fails ends the bake with 1" 1 'step 2' hearth bake "$work/fails.json"
+refused "the same again" 1 '42' hearth bake "$work/fails.json"
+spec "$work/good.json" "$base" "RUN echo fine"
+digest=$(bake "$work/good.json" --tag good:1)
+holds "after all this a good spec is baked" "$digest" '^sha256:'
+holds "and images works" "$(hearth images)" good:1
+echo 999 >"$HEARTH_DATA/VERSION"
+refused "a store of another version is left alone" 65 'version|format|newer' hearth images
+same "untouched" "$(cat "$HEARTH_DATA/VERSION")" 999
+nothing_left "nothing is left over"
+finish
