@@ -57,6 +57,8 @@ struct bake_options {
 	bool pull;               /* ask upstream although a digest is held */
 	bool plain_http;
 	const char *ca_file;
+	struct str registry_user; /* credentials for the base's registry, or empty */
+	struct str registry_password;
 	const char *runtime;
 	const struct network_host *hosts;
 	size_t host_count;

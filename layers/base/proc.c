@@ -102,7 +102,7 @@ int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err)
 	return 0;
 }
 
-static void proc_forget(struct proc *proc)
+void proc_forget(struct proc *proc)
 {
 	auto_close_release(&proc->pidfd);
 	*proc = PROC_INIT;

@@ -42,6 +42,9 @@ int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err) 
 int proc_wait(struct proc *proc, int timeout_ms, const struct cancel *cancel, int *out_status,
 	      struct err *err) MUST_CHECK;
 
+/* Let it live on, a stranger: it is no longer ours to end or to wait for. */
+void proc_forget(struct proc *proc);
+
 /* SIGKILL and reap, if there is one. */
 void proc_done(struct proc *proc);
 

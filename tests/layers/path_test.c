@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/path.h"
+#include "tests/check.h"
+
+static void joining_cleans_and_stops_at_the_root(void **state)
+{
+	static const struct {
+		const char *base;
+		const char *name;
+		const char *joined;
+	} cases[] = {
+		{"/", "", "/"},
+		{"/a", "b", "/a/b"},
+		{"/a", "/b", "/b"},
+		{"/a/b", "..", "/a"},
+		{"/a", "../../..", "/"},
+		{"/a", "./b//c/", "/a/b/c"},
+		{"/", "a b/\xff", "/a b/\xff"},
+		{"/a/..", "b/../c", "/c"},
+		{"/a", "...", "/a/..."},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf path = BUF_INIT(PATH_TEXT_MAX);
+		struct err err = {0};
+
+		check_ok(path_join(str_of(cases[i].base), str_of(cases[i].name), &path, &err),
+			 &err);
+		assert_string_equal(path.ptr, cases[i].joined);
+	}
+}
+
+static void dotdot_is_a_component_and_not_a_substring(void **state)
+{
+	(void)state;
+	assert_true(path_has_dotdot(STR("..")));
+	assert_true(path_has_dotdot(STR("a/../b")));
+	assert_true(path_has_dotdot(STR("/a/..")));
+	assert_false(path_has_dotdot(STR("a/..b/c..")));
+	assert_false(path_has_dotdot(STR("...")));
+	assert_false(path_has_dotdot(STR("")));
+}
+
+static void the_base_is_what_follows_the_last_slash(void **state)
+{
+	struct str base = path_base(STR("/a/bc"));
+
+	(void)state;
+	assert_true(str_equal(base, STR("bc")));
+	assert_true(str_equal(path_base(STR("bc")), STR("bc")));
+	assert_int_equal(path_base(STR("a/")).len, 0);
+	assert_int_equal(path_base(STR("/")).len, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(joining_cleans_and_stops_at_the_root),
+		cmocka_unit_test(dotdot_is_a_component_and_not_a_substring),
+		cmocka_unit_test(the_base_is_what_follows_the_last_slash),
+	};
+
+	return cmocka_run_group_tests_name("layers/path", tests, NULL, NULL);
+}
