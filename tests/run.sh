@@ -197,7 +197,7 @@ stage_analyze()
 stage_bench()
 {
 	built bench release || return 0
-	check "bench" run "${sudo[@]}" tests/bench/bench.sh
+	check "bench" run "${sudo[@]}" tests/bench/bench.py
 }
 
 stages=()

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""hearth beside its peers on this machine, in one run: medians, ratios and what was aimed for.
+
+	bench.py [--build DIR] [--runs N] [--layer-mib N] [ROW...]
+
+Rows: noop thousand uncached write pull memory slow. Peers that are not
+installed are left out. The sides of a row take turns, with a sync between
+them, and nothing is deleted before the end: ext4 makes new files slowly where
+many were deleted. A slow day is printed, not judged.
+"""
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = ["noop", "thousand", "uncached", "write", "pull", "memory", "slow"]
+FIVE = ["RUN true", "RUN echo one", "ENV A=b", "WORKDIR /srv", "RUN echo two"]
+WRITE = ("perl -e 'open R, \"<\", \"/dev/urandom\"; mkdir \"/srv/$ARGV[0]\"; for (1..10000) { read R, $b, 5120; "
+         "open F, \">\", \"/srv/$ARGV[0]/$_\"; print F $b x 4; close F }'")
+SYNC_US = 5000
+
+
+def run(*command, env=None, quiet=True, cwd=None):
+    """Run to the end and return the milliseconds; a failure ends the bench with what was said."""
+    out = subprocess.DEVNULL if quiet else None
+    start = time.perf_counter()
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                          env={**os.environ, **(env or {})}, cwd=cwd, check=False)
+    took = (time.perf_counter() - start) * 1000
+    if done.returncode:
+        sys.exit(f"bench: {' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()[-2000:]}")
+    return took
+
+
+def said(*command, env=None):
+    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                          env={**os.environ, **(env or {})}).stdout
+
+
+def lean(command, env):
+    """Milliseconds of a short process, started as cheaply as this can be done."""
+    null = os.open(os.devnull, os.O_RDWR)
+    start = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, {**os.environ, **env},
+                         file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)])
+    status = os.waitpid(pid, 0)[1]
+    took = (time.perf_counter() - start) * 1000
+    os.close(null)
+    if status:
+        sys.exit(f"bench: {' '.join(command)} failed")
+    return took
+
+
+def settle():
+    os.sync()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Memory(threading.Thread):
+    """The largest sum of what our programs keep resident, without the pages of data.mdb."""
+
+    def __init__(self, data):
+        super().__init__(daemon=True)
+        self.data, self.peak, self.done = str(data), 0, threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.05):
+            self.peak = max(self.peak, sum(self.resident(p) for p in Path("/proc").glob("[0-9]*")))
+
+    def resident(self, process):
+        """KiB of one process of ours; an open file or its environment says whose it is."""
+        try:
+            if not os.path.basename(os.readlink(process / "exe")).startswith("hearth"):
+                return 0
+            if self.data.encode() not in (process / "environ").read_bytes():
+                return 0
+            total, counted = 0, True
+            for line in (process / "smaps").read_text().splitlines():
+                if line[0] in "0123456789abcdef":
+                    counted = not line.endswith("data.mdb")
+                elif counted and line.startswith("Rss:"):
+                    total += int(line.split()[1])
+            return total
+        except (OSError, IndexError):
+            return 0
+
+    def stop(self):
+        self.done.set()
+        self.join()
+        return self.peak / 1024
+
+
+class Bench:
+    """The directories, servers and peers of one run."""
+
+    def __init__(self, args):
+        self.args, self.rows, self.servers = args, [], []
+        self.hearth = str(Path(args.build).resolve() / "api/hearth")
+        self.work = ROOT / "build/bench" / f"run-{os.getpid()}"
+        self.work.mkdir(parents=True)
+        subprocess.run(["chattr", "+T", self.work], check=False, stderr=subprocess.DEVNULL)
+        self.data = self.work / "data"
+        self.env = {"HEARTH_DATA": str(self.data)}
+        self.made = 0
+
+    def fresh(self, name):
+        """A new directory whose neighbours were never deleted."""
+        self.made += 1
+        path = self.work / f"{name}-{self.made}"
+        path.mkdir(mode=0o700)
+        return path
+
+    def serve(self, *command, env=None):
+        with open(self.work / "servers.log", "ab") as log:
+            process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       env={**os.environ, **(env or {})}, start_new_session=True)
+        self.servers.append(process)
+        return process
+
+    def wait(self, what, *command):
+        for _ in range(200):
+            if subprocess.run([str(c) for c in command], capture_output=True, check=False).returncode == 0:
+                return True
+            time.sleep(0.1)
+        print(f"bench: {what} did not start; see {self.work}/servers.log", file=sys.stderr)
+        return False
+
+    def close(self):
+        for process in reversed(self.servers):
+            process.send_signal(signal.SIGTERM)
+        for process in self.servers:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if not self.args.keep:
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    # What the rows stand on.
+
+    def start(self):
+        self.layout = ROOT / "build/e2e/debian"
+        run(ROOT / "scripts/debian-base.sh", self.layout)
+        self.base = f"oci:{self.layout}:bookworm-slim"
+        self.registry = f"127.0.0.1:{free_port()}"
+        config = self.work / "registry.yml"
+        config.write_text(f'version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\n'
+                          f'storage: {{filesystem: {{rootdirectory: "{self.work}/registry"}}}}\n'
+                          f'http: {{addr: "{self.registry}"}}\n')
+        self.serve("docker-registry", "serve", config)
+        self.wait("docker-registry", "curl", "-fsS", f"http://{self.registry}/v2/")
+        run("skopeo", "--insecure-policy", "copy", "--dest-tls-verify=false", self.base,
+            f"docker://{self.registry}/debian:bookworm-slim")
+        (self.work / "containers.conf").write_text(
+            f'[storage]\ndriver = "overlay"\nrunroot = "{self.work}/containers-run"\ngraphroot = "{self.work}/containers"\n')
+        self.containers = {"CONTAINERS_STORAGE_CONF": str(self.work / "containers.conf"), "BUILDAH_ISOLATION": "chroot"}
+        self.context = self.fresh("context")
+        self.file = self.context / "Dockerfile"
+        self.image = f"{self.registry}/debian:bookworm-slim"
+        self.file.write_text("\n".join([f"FROM {self.image}", *FIVE]) + "\n")
+        self.five = self.spec(FIVE)
+        self.docker = self.start_docker() if shutil.which("dockerd") else None
+        self.buildah = shutil.which("buildah")
+        run(self.hearth, "bake", self.five, env=self.env)
+
+    def spec(self, steps, base=None):
+        self.made += 1
+        path = self.work / f"spec-{self.made}.json"
+        path.write_text(json.dumps({"base": base or self.image, "steps": steps}))
+        return str(path)
+
+    def start_docker(self):
+        """A dockerd of our own, with the client of the same package. BuildKit is in both."""
+        socket_path = f"unix://{self.work}/docker.sock"
+        client = "/usr/bin/docker" if os.path.exists("/usr/bin/docker") else "docker"
+        self.serve("dockerd", "--data-root", self.work / "docker", "--exec-root", self.work / "docker-run", "-p",
+                   self.work / "docker.pid", "-H", socket_path, "--iptables=false", "--bridge=none")
+        command = [client, "-H", socket_path]
+        if not self.wait("dockerd", *command, "version"):
+            return None
+        run(*command, "pull", self.image)
+        return command
+
+    def docker_build(self, *options):
+        return run(*self.docker, "build", "-q", "--network=host", *options, "-f", self.file, self.context,
+                   env={"DOCKER_BUILDKIT": "1"})
+
+    def buildah_build(self, *options):
+        return run("buildah", "bud", "-q", "--layers", "--network=host", "--tls-verify=false", "-t", "bench", *options,
+                   "-f", self.file, self.context, env=self.containers)
+
+    # The table.
+
+    def row(self, name, sides, aim, unit="ms"):
+        """sides: name -> samples, hearth first; aim: (text, verdict of the medians)."""
+        medians = {side: statistics.median(samples) for side, samples in sides.items()}
+        ours = medians["hearth"]
+        verdict = "ok" if aim[1](medians) else "ABOVE"
+        self.rows.append({"row": name, "unit": unit, "aim": aim[0], "verdict": verdict,
+                          "medians": medians, "samples": sides})
+        print(f"{name:<44} hearth {ours:8.1f} {unit}   aim {aim[0]:<28} {verdict}")
+        for side, value in list(medians.items())[1:]:
+            print(f"{'':<30} {side:>20} {value:8.1f} {unit}   ratio {value / ours:.2f}")
+        sys.stdout.flush()
+
+    def turns(self, runs, **sides):
+        """Take turns; every side gets its samples."""
+        samples = {name: [] for name in sides}
+        for _ in range(runs):
+            for name, side in sides.items():
+                settle()
+                samples[name].append(side())
+        return samples
+
+    def peers(self, *options):
+        sides = {}
+        if self.docker:
+            sides["buildkit"] = lambda: self.docker_build(*options)
+        if self.buildah:
+            sides["buildah"] = lambda: self.buildah_build(*options)
+        for side in sides.values():
+            side()  # once for the cache
+        return sides
+
+    def noop(self):
+        sides = self.turns(self.args.runs, hearth=lambda: lean([self.hearth, "bake", self.five], self.env), **self.peers())
+        self.row("five steps, fully cached", sides, ("6 ms", lambda m: m["hearth"] <= 6))
+
+    def thousand(self):
+        spec = self.spec([f"RUN : {n}" for n in range(1000)])
+        run(self.hearth, "bake", spec, env=self.env)
+        sides = self.turns(self.args.runs, hearth=lambda: lean([self.hearth, "bake", spec], self.env))
+        self.row("1,000 steps, fully cached", sides, ("30 ms", lambda m: m["hearth"] <= 30))
+
+    def uncached(self):
+        sides = self.turns(self.args.runs, hearth=lambda: run(self.hearth, "bake", "--no-cache", self.five, env=self.env),
+                           **self.peers("--no-cache"))
+        self.row("five steps, uncached, durable", sides, ("100 ms", lambda m: m["hearth"] <= 100))
+
+    def bare_write(self):
+        """The same command under crun on an unpacked base, and a syncfs."""
+        self.made += 1
+        bundle = self.bundle
+        config = json.loads((bundle / "config.json").read_text())
+        config["process"]["args"] = ["/bin/sh", "-c", f"{WRITE} {self.made}"]
+        config["process"]["terminal"] = False
+        (bundle / "config.json").write_text(json.dumps(config))
+        return run("unshare", "-m", "sh", "-c",
+                   "umount /sys/fs/cgroup/unified 2>/dev/null; crun run --bundle \"$1\" \"$2\" && sync -f \"$1\"",
+                   "-", bundle, f"hearth-bench-{os.getpid()}-{self.made}")
+
+    def write(self):
+        self.bundle = self.fresh("bundle") / "b"
+        run("umoci", "unpack", "--image", f"{self.layout}:bookworm-slim", self.bundle)
+        specs = iter([self.spec([f"RUN {WRITE} h{n}"]) for n in range(self.args.runs)])
+        sides = self.turns(max(3, self.args.runs // 3), hearth=lambda: run(self.hearth, "bake", next(specs), env=self.env),
+                           **{"crun, then syncfs": self.bare_write})
+        self.row("RUN writes 10,000 files, 200 MB", sides,
+                 ("1.5 x crun", lambda m: m["hearth"] <= 1.5 * m["crun, then syncfs"]))
+
+    def pull_hearth(self, env=None):
+        data = self.fresh("pull") / "data"
+        return run(self.hearth, "pull", self.image, env={"HEARTH_DATA": str(data), **(env or {})})
+
+    def pull_podman(self):
+        store = self.fresh("podman")
+        return run("podman", "--root", store / "root", "--runroot", store / "run", "pull", "-q", "--tls-verify=false",
+                   self.image)
+
+    def pull_tar(self):
+        layers = json.loads(said("skopeo", "inspect", self.base))["Layers"]
+        blob = self.layout / "blobs/sha256" / layers[0].split(":")[1]
+        return run("sh", "-c", 'igzip -dc "$1" | tar -x -C "$2"', "-", blob, self.fresh("tar"))
+
+    def pull(self):
+        sides = {"hearth": self.pull_hearth}
+        if shutil.which("podman"):
+            sides["podman pull"] = self.pull_podman
+        sides["igzip | tar x"] = self.pull_tar
+        samples = self.turns(max(3, self.args.runs // 3), **sides)
+        self.row("pull and unpack of a 170 MB base", samples,
+                 ("podman / 4, 1.6 x igzip|tar", lambda m: m["hearth"] <= 1.6 * m["igzip | tar x"]
+                  and 4 * m["hearth"] <= m.get("podman pull", 1e9)))
+
+    def peak(self, *command):
+        data = self.fresh("memory") / "data"
+        watch = Memory(data)
+        watch.start()
+        took = run(self.hearth, *command, env={"HEARTH_DATA": str(data)})
+        return watch.stop(), took
+
+    def memory(self):
+        mib = self.args.layer_mib
+        big = self.fresh("big")
+        with open(big / "file", "wb") as out:
+            for _ in range(mib // 4):
+                out.write(os.urandom(1 << 20) + bytes(3 << 20))
+        run("tar", "-C", big, "-cf", big / "layer.tar", "file")
+        os.unlink(big / "file")
+        run(ROOT / "tests/e2e/image.py", f"{big}/image:latest", big / "layer.tar")
+        peak, took = self.peak("pull", f"oci:{big}/image:latest")
+        self.row(f"memory: pull of a {mib} MiB layer ({took / 1000:.0f} s)", {"hearth": [peak]},
+                 ("64 MiB", lambda m: m["hearth"] <= 64), "MiB")
+        command = f"perl -e 'open R, \"<\", \"/dev/urandom\"; for (1..{mib // 4}) {{ read R, $b, 1048576; print $b x 4 }}' > /big"
+        peak, took = self.peak("bake", self.spec([f"RUN {command}"]))
+        self.row(f"memory: RUN that writes {mib} MiB ({took / 1000:.0f} s)", {"hearth": [peak]},
+                 ("64 MiB", lambda m: m["hearth"] <= 64), "MiB")
+        peak, took = self.peak("pull", self.image)
+        self.row("memory: pull of the base", {"hearth": [peak]}, ("64 MiB", lambda m: m["hearth"] <= 64), "MiB")
+
+    def slow(self):
+        """What is durable, once more on a disk whose every sync takes 5 ms longer."""
+        shim = self.work / "slowsync.so"
+        run("gcc", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared", "-o", shim, ROOT / "tests/bench/slowsync.c")
+        env = {"LD_PRELOAD": str(shim), "SLOWSYNC_US": str(SYNC_US)}
+        few = max(3, self.args.runs // 3)
+        never = ("(no aim)", lambda m: True)
+        self.row("slow disk: five steps, fully cached",
+                 self.turns(few, hearth=lambda: lean([self.hearth, "bake", self.five], {**self.env, **env})), never)
+        self.row("slow disk: five steps, uncached", self.turns(
+            few, hearth=lambda: run(self.hearth, "bake", "--no-cache", self.five, env={**self.env, **env})), never)
+        self.row("slow disk: pull and unpack of the base", self.turns(few, hearth=lambda: self.pull_hearth(env)), never)
+
+
+def fdatasync_ms(work):
+    samples = []
+    fd = os.open(work / "sync", os.O_CREAT | os.O_WRONLY, 0o600)
+    for _ in range(50):
+        os.pwrite(fd, os.urandom(4096), 0)
+        start = time.perf_counter()
+        os.fdatasync(fd)
+        samples.append((time.perf_counter() - start) * 1000)
+    os.close(fd)
+    return statistics.median(samples)
+
+
+def machine(bench):
+    uname = os.uname()
+    print(f"{os.cpu_count()} cores, Linux {uname.release}; fdatasync of 4 KiB: {fdatasync_ms(bench.work):.2f} ms")
+    for name, command in {"hearth": [bench.hearth, "--version"], "crun": ["crun", "--version"],
+                          "buildah": ["buildah", "--version"], "podman": ["podman", "--version"],
+                          "docker": ["dockerd", "--version"]}.items():
+        found = shutil.which(command[0])
+        print(f"  {name}: {said(*command).splitlines()[0] if found else 'not installed'}")
+    sys.stdout.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW")
+    parser.add_argument("--build", default=ROOT / "build/release")
+    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--layer-mib", type=int, default=4096)
+    parser.add_argument("--keep", action="store_true", help="leave build/bench/run-* for a look")
+    args = parser.parse_args()
+    if wrong := set(args.rows) - set(ROWS):
+        parser.error(f"no row {', '.join(sorted(wrong))}; there are {' '.join(ROWS)}")
+    if os.getuid() != 0:
+        sys.exit("bench: needs root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    bench = Bench(args)
+    try:
+        machine(bench)
+        bench.start()
+        for name in args.rows or ROWS:
+            getattr(bench, name)()
+        (ROOT / "build/bench/results.json").write_text(json.dumps(bench.rows, indent=1))
+    finally:
+        bench.close()
+
+
+main()
