@@ -73,3 +73,16 @@ bool path_has_dotdot(struct str path)
 	}
 	return false;
 }
+
+const char *path_show(struct str path, char text[static PATH_SHOWN_MAX])
+{
+	size_t n = path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX - 1;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)path.ptr[i];
+
+		text[i] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
+	}
+	text[n] = '\0';
+	return text;
+}
