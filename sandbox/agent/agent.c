@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent.c - hearth-agent, the program that is pid 1 of a machine.
+ *
+ *	hearth-agent init -- PROGRAM [ARGUMENT...]
+ *
+ * runs one command: finds it by the step's own PATH, passes signals on to
+ * everything in the machine, reaps what others leave behind, and ends as the
+ * command ends (128 and the signal's number for a signal). When it ends, the
+ * kernel kills whatever else still runs in the pid namespace.
+ *
+ * It is static and asks for no library of the image, since an image may hold
+ * nothing but one program.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AGENT_USAGE 64
+#define AGENT_BROKEN 70
+
+static void agent_exec(char **argv, const sigset_t *mask)
+{
+	int os;
+
+	(void)setsid();
+	(void)sigprocmask(SIG_SETMASK, mask, NULL);
+	(void)execvp(argv[0], argv);
+	os = errno;
+	(void)dprintf(STDERR_FILENO, "exec: %s: %s\n", argv[0], strerror(os));
+	_exit(os == ENOENT || os == ENOTDIR ? 127 : 126);
+}
+
+/* Reap all that have ended. The command's status, or -1 while it runs. */
+static int agent_reap(pid_t command)
+{
+	int result = -1;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == command)
+			result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	return result;
+}
+
+static int agent_serve(pid_t command, const sigset_t *waited)
+{
+	for (;;) {
+		int sig = sigwaitinfo(waited, NULL);
+		int status;
+
+		if (sig < 0)
+			continue;
+		if (sig != SIGCHLD) {
+			(void)kill(-1, sig);
+			continue;
+		}
+		status = agent_reap(command);
+		if (status >= 0)
+			return status;
+	}
+}
+
+static int agent_init(char **argv)
+{
+	static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+	sigset_t waited;
+	sigset_t before;
+	pid_t command;
+
+	/* The runtime is our parent: a machine whose owner was killed ends at once. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&waited);
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		sigaddset(&waited, passed[i]);
+	(void)sigprocmask(SIG_BLOCK, &waited, &before);
+	command = fork();
+	if (command == 0)
+		agent_exec(argv, &before);
+	if (command < 0) {
+		(void)dprintf(STDERR_FILENO, "exec: %s: %s\n", argv[0], strerror(errno));
+		return AGENT_BROKEN;
+	}
+	return agent_serve(command, &waited);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4 || strcmp(argv[1], "init") != 0 || strcmp(argv[2], "--") != 0) {
+		(void)dprintf(STDERR_FILENO, "usage: hearth-agent init -- PROGRAM [ARGUMENT...]\n");
+		return AGENT_USAGE;
+	}
+	return agent_init(argv + 3);
+}

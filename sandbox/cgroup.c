@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/cgroup_priv.h"
+
+#include "layers/base/buf.h"
+#include "layers/base/clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/vfs.h>
+
+#define CGROUP_POLL_MS 1
+#define CGROUP_HIERARCHIES_MAX 32
+
+int cgroup_open_root(struct err *err)
+{
+	int fd = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? err_os(err, errno, "open /sys/fs/cgroup") : fd;
+}
+
+static bool cgroup_write(int dirfd, const char *file, const char *text)
+{
+	auto_close int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static void cgroup_kill_listed(int dirfd)
+{
+	int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *lines = fd < 0 ? NULL : fdopen(fd, "r");
+	int pid;
+
+	if (!lines)
+		return;
+	while (fscanf(lines, "%d", &pid) == 1) {
+		if (pid > 1)
+			(void)kill(pid, SIGKILL);
+	}
+	(void)fclose(lines);
+}
+
+/* Version 1 has no cgroup.kill: what is frozen while it is killed cannot fork away. */
+static void cgroup_kill(int dirfd)
+{
+	if (cgroup_write(dirfd, "cgroup.kill", "1"))
+		return;
+	(void)cgroup_write(dirfd, "freezer.state", "FROZEN");
+	cgroup_kill_listed(dirfd);
+	(void)cgroup_write(dirfd, "freezer.state", "THAWED");
+}
+
+/* Kill and remove one hierarchy's directory. Whether it is gone. */
+static bool cgroup_end_in(int parentfd, const char *name)
+{
+	auto_close int dirfd = -1;
+
+	if (unlinkat(parentfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return true;
+	dirfd = openat(parentfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dirfd < 0)
+		return errno == ENOENT;
+	cgroup_kill(dirfd);
+	return unlinkat(parentfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/* The hierarchy at rootfd/name, or -1 for a directory that is none. */
+static int cgroup_open_hierarchy(int rootfd, const char *name)
+{
+	auto_close int fd = openat(rootfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct statfs fs;
+
+	if (fd < 0 || fstatfs(fd, &fs) < 0 ||
+	    (fs.f_type != CGROUP_SUPER_MAGIC && fs.f_type != CGROUP2_SUPER_MAGIC))
+		return -1;
+	return steal_fd(&fd);
+}
+
+/* The root where it is one itself (version 2), and else what is mounted in it. */
+static size_t cgroup_open_hierarchies(int rootfd, int fds[static CGROUP_HIERARCHIES_MAX])
+{
+	int fd = openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	size_t count = 0;
+	bool whole;
+
+	fds[0] = cgroup_open_hierarchy(rootfd, ".");
+	whole = fds[0] >= 0;
+	count += whole;
+	while (dir && !whole && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		fds[count] = cgroup_open_hierarchy(rootfd, entry->d_name);
+		if (fds[count] >= 0 && ++count == CGROUP_HIERARCHIES_MAX)
+			break;
+	}
+	if (dir)
+		(void)closedir(dir);
+	return count;
+}
+
+int cgroup_end(int rootfd, const char *name, struct err *err)
+{
+	int64_t end = clock_monotonic_ms() + CGROUP_END_MS;
+	int fds[CGROUP_HIERARCHIES_MAX];
+	size_t count = cgroup_open_hierarchies(rootfd, fds);
+	bool gone = false;
+
+	while (!gone) {
+		gone = true;
+		for (size_t i = 0; i < count; i++)
+			gone = cgroup_end_in(fds[i], name) && gone;
+		if (gone || clock_monotonic_ms() > end)
+			break;
+		(void)poll(NULL, 0, CGROUP_POLL_MS);
+	}
+	for (size_t i = 0; i < count; i++)
+		auto_close_release(&fds[i]);
+	if (!gone)
+		return err_set(err, ERR_TIMEOUT, "processes of cgroup %s do not end", name);
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/child_priv.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static int child_keep_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}}; /* all that we keep are in the first word */
+
+	data[0].effective = 1U << CAP_CHOWN | 1U << CAP_DAC_OVERRIDE | 1U << CAP_FOWNER |
+			    1U << CAP_FSETID | 1U << CAP_MKNOD | 1U << CAP_SETFCAP;
+	data[0].permitted = data[0].effective;
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+static int child_become(uint32_t id, struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+	    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
+		return err_os(err, errno, "become the machine's root");
+	(void)setfsgid(id);
+	(void)setfsuid(id);
+	if (child_keep_capabilities() < 0)
+		return err_os(err, errno, "become the machine's root");
+	(void)umask(0);
+	return 0;
+}
+
+/* The answer comes over the pipe: an error that nobody set means success. */
+static int child_collect(pid_t pid, int fd, struct err *err)
+{
+	struct err answer;
+	ssize_t n;
+	int status;
+	pid_t ended;
+
+	do {
+		n = read(fd, &answer, sizeof(answer));
+	} while (n < 0 && errno == EINTR);
+	do {
+		ended = waitpid(pid, &status, 0);
+	} while (ended < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(answer) || ended < 0)
+		return err_set(err, ERR_OS, "the machine's writer ended unexpectedly");
+	if (answer.kind == ERR_NONE)
+		return 0;
+	*err = answer;
+	return -1;
+}
+
+int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err)
+{
+	auto_close int readfd = -1;
+	auto_close int writefd = -1;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_os(err, errno, "make a pipe");
+	readfd = fds[0];
+	writefd = fds[1];
+	pid = fork();
+	if (pid < 0)
+		return err_os(err, errno, "fork");
+	if (pid == 0) {
+		struct err answer = {0};
+
+		if (child_become(id, &answer) == 0 && fn(ctx, rootfd, &answer) == 0)
+			answer.kind = ERR_NONE;
+		_exit(write(writefd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
+	}
+	auto_close_release(&writefd);
+	writefd = -1;
+	return child_collect(pid, readfd, err);
+}

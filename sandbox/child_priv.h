@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * child_priv.h - a function run as a machine's root, in a forked child.
+ *
+ * The child has the machine's first id as its fsuid and fsgid (the files that
+ * it makes belong to the machine), umask 0, and no capability but those that
+ * writing any file takes. Host root's own files stay readable to it.
+ */
+#pragma once
+
+#include "layers/base/err.h"
+
+#include <stdint.h>
+
+typedef int child_fn(void *ctx, int rootfd, struct err *err);
+
+/* The child's failure is ours, words and kind; a child that dies is ERR_OS. */
+int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * etc_priv.h - resolv.conf, hosts and hostname, which belong to the machine
+ * and not to the image.
+ *
+ * Each is a file of ours, mounted over the image's own name in the merged
+ * root: over the link itself where the image has a link, dangling or not, so
+ * that nothing is made where it leads. The machine's `base` layer has the
+ * names for images that do not. Only where the image has deleted one is a
+ * target made in the upper directory; etc_unmount() takes it away again.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define ETC_FILES 3
+#define ETC_TEXT_MAX ((size_t)64 << 10)
+
+struct etc {
+	int rootfd;    /* the merged root, borrowed */
+	int scratchfd; /* where the files lie, borrowed */
+	uid_t owner;
+	int dirfd;            /* /etc of the merged root, once mounted; else -1 */
+	bool made[ETC_FILES]; /* a target that has to go again */
+};
+
+/* The fixed names under a `base` layer, made by this: etc/resolv.conf, dev, proc, … */
+int etc_make_base(int dirfd, struct err *err) MUST_CHECK;
+
+/* Write the files and, the first time, mount them. */
+int etc_mount(struct etc *etc, struct str resolv_conf, struct str hostname, struct err *err)
+	MUST_CHECK;
+
+void etc_unmount(struct etc *etc);

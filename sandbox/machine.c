@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * machine.c - a machine's life.
+ *
+ *	                made by          on disk                     mounted (privately)
+ *	1 claimed       machine_open     machines/<slot>/ + flock    -
+ *	2 ready         machine_open     … base/ up/ work/           /dev/shm/<id>/root
+ *	3 running       machine_run      … and a cgroup <id>         … and sysfs, the agent, /etc
+ *files 2 again         machine_run      … without the cgroup 4 detached      machine_detach   … up/
+ *is a difference       - gone          machine_close    -                           -
+ *
+ * An owner that is killed loses its mounts with its namespace, its runtime by
+ * the parent's death, the container by the runtime's; machine_sweep() ends
+ * what is left of the cgroup and removes the directory.
+ */
+#include "sandbox/machine.h"
+
+#define LOG_MODULE "sandbox"
+#include "layers/base/log.h"
+#include "layers/base/path.h"
+#include "sandbox/bundle_priv.h"
+#include "sandbox/cgroup_priv.h"
+#include "sandbox/child_priv.h"
+#include "sandbox/etc_priv.h"
+#include "sandbox/host.h"
+#include "sandbox/rootcheck_priv.h"
+#include "sandbox/runtime_priv.h"
+#include "sandbox/slot_priv.h"
+#include "sandbox/stack_priv.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/*
+ * Where we mount: the data directory is closed to the machine's ids, and this
+ * is a directory that every host has and no path of a user leads through.
+ */
+#define MACHINE_SCRATCH "/dev/shm"
+#define MACHINE_PATH_MAX ((size_t)128)
+
+struct machine {
+	struct store *store;
+	struct slot slot;
+	struct stack stack;
+	struct digest *diff_ids;
+	enum network_mode network_mode;
+	struct network_host *hosts;
+	size_t host_count;
+	struct network *network; /* from the first run on */
+	struct machine_limits limits;
+	char runtime[256];
+	char *agent_path;
+	int machinesfd; /* opened in our mount namespace: the store's own may be older than it */
+	int treesfd;
+	char scratch[MACHINE_PATH_MAX];
+	int scratchfd;
+	int rootfd;
+	struct etc etc;
+	bool has_extras; /* sysfs and the agent are mounted */
+	unsigned runs;
+};
+
+/* A hybrid host's empty version 2 hierarchy makes crun refuse; behind a tmpfs it is not seen. */
+static int machine_hide_unified(struct err *err)
+{
+	if (host_cgroups() != HOST_CGROUPS_HYBRID)
+		return 0;
+	if (mount("tmpfs", "/sys/fs/cgroup/unified", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "size=1m") < 0)
+		return err_os(err, errno, "hide /sys/fs/cgroup/unified");
+	return 0;
+}
+
+int machine_enter_private(struct err *err)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_os(err, errno, "make a private mount namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return err_os(err, errno, "make mounts private");
+	if (mount("tmpfs", MACHINE_SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0 ||
+	    mkdir(MACHINE_SCRATCH "/machines", 0755) < 0)
+		return err_os(err, errno, "mount %s", MACHINE_SCRATCH);
+	return machine_hide_unified(err);
+}
+
+static int machine_copy_spec(struct machine *machine, const struct machine_spec *spec,
+			     struct err *err)
+{
+	if (spec->diff_id_count > STACK_TREES_MAX || spec->host_count > NETWORK_HOSTS_MAX)
+		return err_set(err, ERR_LIMIT, "%zu layers and %zu hosts, of at most %d and %d",
+			       spec->diff_id_count, spec->host_count, STACK_TREES_MAX,
+			       NETWORK_HOSTS_MAX);
+	machine->store = spec->store;
+	machine->network_mode = spec->network;
+	machine->limits = spec->limits;
+	machine->host_count = spec->host_count;
+	machine->hosts = calloc(spec->host_count + 1, sizeof(*machine->hosts));
+	machine->diff_ids = calloc(spec->diff_id_count + 1, sizeof(*machine->diff_ids));
+	machine->agent_path = strdup(spec->agent_path);
+	if (!machine->hosts || !machine->diff_ids || !machine->agent_path)
+		abort();
+	if (spec->host_count > 0)
+		memcpy(machine->hosts, spec->hosts, spec->host_count * sizeof(*spec->hosts));
+	if (spec->diff_id_count > 0)
+		memcpy(machine->diff_ids, spec->diff_ids,
+		       spec->diff_id_count * sizeof(*spec->diff_ids));
+	return host_find_runtime(spec->runtime, machine->runtime, err);
+}
+
+static int machine_open_dir(const struct store *store, const char *name, struct err *err)
+{
+	auto_buf struct buf path = BUF_INIT(PATH_TEXT_MAX);
+	int fd;
+
+	if (buf_addf(&path, err, "%s/%s", store_path(store), name) < 0)
+		return -1;
+	fd = open(path.ptr, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_os(err, errno, "open %s", path.ptr) : fd;
+}
+
+static int machine_claim(struct machine *machine, struct err *err)
+{
+	machine->machinesfd = machine_open_dir(machine->store, "machines", err);
+	if (machine->machinesfd < 0)
+		return -1;
+	machine->treesfd = machine_open_dir(machine->store, "trees", err);
+	if (machine->treesfd < 0)
+		return -1;
+	return slot_claim(machine->machinesfd, &machine->slot, err);
+}
+
+static int machine_mount_scratch(struct machine *machine, struct err *err)
+{
+	struct stat st;
+
+	if (stat(MACHINE_SCRATCH "/machines", &st) < 0)
+		return err_set(err, ERR_CONFLICT, "not in a private mount namespace");
+	(void)snprintf(machine->scratch, sizeof(machine->scratch), MACHINE_SCRATCH "/machines/%s",
+		       machine->slot.id);
+	if (mkdir(machine->scratch, 0755) < 0 ||
+	    mount("tmpfs", machine->scratch, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+		return err_os(err, errno, "mount %s", machine->scratch);
+	machine->scratchfd =
+		open(machine->scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (machine->scratchfd < 0)
+		return err_os(err, errno, "open %s", machine->scratch);
+	return 0;
+}
+
+/* ext4 is slow where much was deleted lately; a top directory's children begin elsewhere. */
+static void machine_spread(int dirfd)
+{
+	int flags;
+
+	if (ioctl(dirfd, FS_IOC_GETFLAGS, &flags) == 0) {
+		flags |= FS_TOPDIR_FL;
+		(void)ioctl(dirfd, FS_IOC_SETFLAGS, &flags);
+	}
+}
+
+/* The upper directory is what the machine sees as /: it starts as the highest tree's. */
+static int machine_make_upper(const struct machine *machine, struct err *err)
+{
+	int ownfd = machine->slot.dirfd;
+	char name[DIGEST_HEX_MAX];
+	struct stat st = {.st_mode = 0755};
+	size_t count = machine->stack.diff_id_count;
+
+	if (count > 0 &&
+	    fstatat(machine->stack.treesfd, digest_hex(&machine->diff_ids[count - 1], name), &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return err_os(err, errno, "layer %s", name);
+	machine_spread(ownfd);
+	if (mkdirat(ownfd, "up", 0700) < 0 || mkdirat(ownfd, "work", 0700) < 0 ||
+	    fchownat(ownfd, "up", st.st_uid, st.st_gid, 0) < 0 ||
+	    fchmodat(ownfd, "up", st.st_mode & 07777, 0) < 0)
+		return err_os(err, errno, "make the machine's directory");
+	return 0;
+}
+
+static int machine_mount_root(struct machine *machine, const struct machine_spec *spec,
+			      struct err *err)
+{
+	machine->stack = (struct stack){
+		.treesfd = machine->treesfd,
+		.ownfd = machine->slot.dirfd,
+		.scratchfd = machine->scratchfd,
+		.diff_ids = machine->diff_ids,
+		.diff_id_count = spec->diff_id_count,
+		.first_id = machine->slot.first_id,
+	};
+	if (etc_make_base(machine->slot.dirfd, err) < 0 || machine_make_upper(machine, err) < 0 ||
+	    stack_mount(&machine->stack, err) < 0)
+		return -1;
+	machine->rootfd = openat(machine->scratchfd, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (machine->rootfd < 0)
+		return err_os(err, errno, "open the machine's root");
+	machine->etc = (struct etc){.rootfd = machine->rootfd,
+				    .scratchfd = machine->scratchfd,
+				    .owner = machine->slot.first_id,
+				    .dirfd = -1};
+	return 0;
+}
+
+int machine_open(const struct machine_spec *spec, struct machine **out, struct err *err)
+{
+	AUTO(machine) struct machine *machine = calloc(1, sizeof(*machine));
+
+	if (!machine)
+		abort();
+	machine->slot = SLOT_INIT;
+	machine->machinesfd = -1;
+	machine->treesfd = -1;
+	machine->scratchfd = -1;
+	machine->rootfd = -1;
+	machine->etc.dirfd = -1;
+	if (machine_copy_spec(machine, spec, err) < 0)
+		return err_ctx(err, "machine");
+	if (machine_claim(machine, err) < 0 || machine_mount_scratch(machine, err) < 0 ||
+	    machine_mount_root(machine, spec, err) < 0)
+		return err_ctx(err, "machine");
+	*out = steal_ptr(&machine);
+	return 0;
+}
+
+int machine_rootfd(const struct machine *machine)
+{
+	return machine->rootfd;
+}
+
+uint32_t machine_first_id(const struct machine *machine)
+{
+	return machine->slot.first_id;
+}
+
+int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx, struct err *err)
+{
+	return child_run(machine->slot.first_id, machine->rootfd, fn, ctx, err);
+}
+
+static int machine_mount_agent(const struct machine *machine, struct err *err)
+{
+	auto_close int fd = (int)syscall(SYS_open_tree, AT_FDCWD, machine->agent_path,
+					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	auto_close int target =
+		openat(machine->scratchfd, "agent", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+
+	if (fd < 0)
+		return err_os(err, errno, "open %s", machine->agent_path);
+	if (target < 0)
+		return err_os(err, errno, "make %s/agent", machine->scratch);
+	if (syscall(SYS_move_mount, fd, "", machine->scratchfd, "agent", MOVE_MOUNT_F_EMPTY_PATH) <
+	    0)
+		return err_os(err, errno, "mount %s", machine->agent_path);
+	return 0;
+}
+
+static int machine_mount_sysfs(const struct machine *machine, struct err *err)
+{
+	auto_close int fd = -1;
+
+	if (network_sysfs(machine->network, &fd, err) < 0)
+		return -1;
+	if (mkdirat(machine->scratchfd, "sys", 0755) < 0 ||
+	    syscall(SYS_move_mount, fd, "", machine->scratchfd, "sys", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_os(err, errno, "mount %s/sys", machine->scratch);
+	return 0;
+}
+
+/* What only a command needs, made once, when the first one comes. */
+static int machine_mount_extras(struct machine *machine, struct err *err)
+{
+	if (machine->has_extras)
+		return 0;
+	if (network_open(machine->network_mode, machine->hosts, machine->host_count,
+			 &machine->network, err) < 0)
+		return err_ctx(err, "network");
+	if (machine_mount_sysfs(machine, err) < 0 || machine_mount_agent(machine, err) < 0)
+		return -1;
+	machine->has_extras = true;
+	return network_serve(machine->network, err);
+}
+
+static int machine_write_config(const struct machine *machine, const struct bundle *bundle,
+				int dirfd, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(BUNDLE_MAX);
+	auto_close int fd = openat(dirfd, "config.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_os(err, errno, "make config.json in %s", machine->scratch);
+	if (bundle_format(bundle, &text, err) < 0)
+		return -1;
+	return fd_write_all(fd, text.ptr, text.len, err);
+}
+
+/* The bundle lies in a directory of this run's own: no state of an earlier one is in the way. */
+static int machine_make_bundle(struct machine *machine, const struct machine_command *command,
+			       struct runtime *runtime, int *out_dirfd, struct err *err)
+{
+	auto_buf struct buf cwd = BUF_INIT(MACHINE_PATH_MAX + 4096);
+	char root[MACHINE_PATH_MAX + 8];
+	char sysfs[MACHINE_PATH_MAX + 8];
+	char agent[MACHINE_PATH_MAX + 8];
+	char netns[64];
+	struct user user;
+	struct bundle bundle = {.id = machine->slot.id,
+				.root = root,
+				.agent = agent,
+				.sysfs = sysfs,
+				.netns = netns,
+				.user = &user,
+				.first_id = machine->slot.first_id,
+				.limits = &machine->limits,
+				.command = command};
+
+	if (rootcheck_cwd(machine->rootfd, command->cwd, &cwd, err) < 0 ||
+	    user_find_in_root(machine->rootfd, command->user, &user, err) < 0)
+		return -1;
+	bundle.cwd = cwd.ptr;
+	(void)snprintf(root, sizeof(root), "%s/root", machine->scratch);
+	(void)snprintf(sysfs, sizeof(sysfs), "%s/sys", machine->scratch);
+	(void)snprintf(agent, sizeof(agent), "%s/agent", machine->scratch);
+	(void)snprintf(netns, sizeof(netns), "/proc/%d/fd/%d", (int)getpid(),
+		       network_nsfd(machine->network));
+	if (mkdir(runtime->dir, 0700) < 0)
+		return err_os(err, errno, "make %s", runtime->dir);
+	*out_dirfd = open(runtime->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*out_dirfd < 0)
+		return err_os(err, errno, "open %s", runtime->dir);
+	return machine_write_config(machine, &bundle, *out_dirfd, err);
+}
+
+int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,
+		struct err *err)
+{
+	char dir[MACHINE_PATH_MAX + 32];
+	auto_close int dirfd = -1;
+	struct runtime runtime = {.path = machine->runtime,
+				  .id = machine->slot.id,
+				  .dir = dir,
+				  .out_fd = command->out_fd,
+				  .timeout_ms = command->timeout_ms,
+				  .grace_ms = MACHINE_GRACE_MS,
+				  .cancel = command->cancel};
+
+	assert(machine->rootfd >= 0);
+	(void)snprintf(dir, sizeof(dir), "%s/run%u", machine->scratch, machine->runs++);
+	if (rootcheck_mounts(machine->rootfd, err) < 0 || machine_mount_extras(machine, err) < 0 ||
+	    etc_mount(&machine->etc, network_resolv_conf(machine->network),
+		      str_of(command->hostname), err) < 0 ||
+	    machine_make_bundle(machine, command, &runtime, &dirfd, err) < 0)
+		return -1;
+	runtime.dirfd = dirfd;
+	return runtime_run(&runtime, out_status, err);
+}
+
+/* Let go of all that is mounted. The scratch directory goes as a whole. */
+static void machine_unmount(struct machine *machine)
+{
+	etc_unmount(&machine->etc);
+	auto_close_release(&machine->rootfd);
+	machine->rootfd = -1;
+	if (machine->scratchfd >= 0) {
+		char root[MACHINE_PATH_MAX + 8];
+
+		(void)snprintf(root, sizeof(root), "%s/root", machine->scratch);
+		(void)umount2(root, MNT_DETACH | UMOUNT_NOFOLLOW);
+	}
+}
+
+int machine_detach(struct machine *machine, int *out_dirfd, const char **out_name, struct err *err)
+{
+	machine_unmount(machine);
+	if (stack_wait_idle(&machine->stack, err) < 0)
+		return err_ctx(err, "machine");
+	*out_dirfd = machine->slot.dirfd;
+	*out_name = "up";
+	return 0;
+}
+
+int machine_lower_view(struct machine *machine, int *out_fd, struct err *err)
+{
+	*out_fd = -1;
+	if (machine->stack.diff_id_count == 0)
+		return 0;
+	return stack_view(&machine->stack, out_fd, err);
+}
+
+void machine_close(struct machine *machine)
+{
+	struct err err;
+
+	if (!machine)
+		return;
+	machine_unmount(machine);
+	if (machine->scratchfd >= 0) {
+		(void)close(machine->scratchfd);
+		(void)umount2(machine->scratch, MNT_DETACH | UMOUNT_NOFOLLOW);
+		(void)rmdir(machine->scratch);
+	}
+	network_close(machine->network);
+	if (machine->slot.dirfd >= 0 &&
+	    store_discard(machine->store, machine->machinesfd, machine->slot.name, &err) < 0)
+		log_debug("machine not removed id=%s error=%s", machine->slot.id, err.text);
+	slot_release(&machine->slot);
+	auto_close_release(&machine->machinesfd);
+	auto_close_release(&machine->treesfd);
+	free(machine->agent_path);
+	free(machine->diff_ids);
+	free(machine->hosts);
+	free(machine);
+}
+
+static int machine_sweep_one(void *ctx, const struct slot *slot, struct err *err)
+{
+	struct store *store = ctx;
+	auto_close int cgroupfd = cgroup_open_root(err);
+
+	if (cgroupfd < 0 || cgroup_end(cgroupfd, slot->id, err) < 0)
+		return -1;
+	return store_discard(store, store_dirfd(store, STORE_MACHINES), slot->name, err);
+}
+
+int machine_sweep(struct store *store, struct err *err)
+{
+	return slot_each_dead(store_dirfd(store, STORE_MACHINES), machine_sweep_one, store, err);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/runtime_priv.h"
+
+#include "layers/base/json.h"
+#include "layers/base/path.h"
+#include "sandbox/cgroup_priv.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+
+#define RUNTIME_LOG_MAX ((size_t)64 << 10)
+#define RUNTIME_END_MS 5000
+
+static int runtime_spawn(const struct runtime *runtime, struct proc *out, struct err *err)
+{
+	static const char *const envp[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
+					   "/sbin:/bin",
+					   NULL};
+	char state[PATH_TEXT_MAX];
+	char log[PATH_TEXT_MAX];
+	const char *const argv[] = {runtime->path, "--root",       state,       "--log",
+				    log,           "--log-format", "json",      "run",
+				    "--bundle",    runtime->dir,   runtime->id, NULL};
+	struct proc_spec spec = {.path = runtime->path,
+				 .argv = argv,
+				 .envp = envp,
+				 .fds = {-1, runtime->out_fd, runtime->out_fd},
+				 .fd_count = 3,
+				 .new_session = true,
+				 .die_with_parent = true};
+
+	(void)snprintf(state, sizeof(state), "%s/state", runtime->dir);
+	(void)snprintf(log, sizeof(log), "%s/log", runtime->dir);
+	return proc_spawn(&spec, out, err);
+}
+
+/* Ask nicely, wait, and kill all that is left. The reason in *err is kept. */
+static void runtime_end(const struct runtime *runtime, struct proc *proc, int cgroupfd)
+{
+	struct err ignored;
+	int status;
+
+	(void)kill(proc->pid, SIGTERM); /* runtimes pass it on to the container's pid 1 */
+	if (proc_wait(proc, runtime->grace_ms, NULL, &status, &ignored) == 0)
+		return;
+	if (cgroup_end(cgroupfd, runtime->id, &ignored) < 0 ||
+	    proc_wait(proc, RUNTIME_END_MS, NULL, &status, &ignored) < 0)
+		proc_done(proc);
+}
+
+static int runtime_wait(const struct runtime *runtime, struct proc *proc, int cgroupfd,
+			int *out_status, struct err *err)
+{
+	int timeout = runtime->timeout_ms <= 0        ? -1
+		      : runtime->timeout_ms > INT_MAX ? INT_MAX
+						      : (int)runtime->timeout_ms;
+
+	if (proc_wait(proc, timeout, runtime->cancel, out_status, err) == 0)
+		return 0;
+	runtime_end(runtime, proc, cgroupfd);
+	if (err->kind == ERR_TIMEOUT)
+		return err_set(err, ERR_TIMEOUT, "not ended after %.1f s", timeout / 1e3);
+	return -1;
+}
+
+/* The last error in the runtime's log; false when it complained about nothing. */
+static bool runtime_complaint(struct str log, struct err *err)
+{
+	bool found = false;
+
+	while (log.len > 0) {
+		const char *end = memchr(log.ptr, '\n', log.len);
+		struct str line = {log.ptr, end ? (size_t)(end - log.ptr) : log.len};
+		AUTO(json) json_t *entry = NULL;
+		struct err ignored;
+		struct str level;
+		struct str message;
+
+		log.ptr += line.len + (end ? 1 : 0);
+		log.len -= line.len + (end ? 1 : 0);
+		if (json_parse(line, RUNTIME_LOG_MAX, &entry, &ignored) < 0 ||
+		    json_get_string(entry, "", "level", &level, &ignored) != 1 ||
+		    json_get_string(entry, "", "msg", &message, &ignored) != 1 ||
+		    !str_equal(level, STR("error")))
+			continue;
+		(void)err_set(err, ERR_UNSUPPORTED, STR_FMT, STR_ARG(message));
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * A runtime that fails and a command that exits with 1 look alike from
+ * outside; only the former leaves an error in the log.
+ */
+static int runtime_check_started(const struct runtime *runtime, struct err *err)
+{
+	auto_close int fd = openat(runtime->dirfd, "log", O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf log = BUF_INIT(RUNTIME_LOG_MAX);
+	char piece[4096];
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0) {
+		if (buf_add(&log, (struct str){piece, (size_t)n}, err) < 0)
+			return err_ctx(err, "log of %s", runtime->path);
+	}
+	if (!runtime_complaint(buf_str(&log), err))
+		return 0;
+	return err_ctx(err, "%s", runtime->path);
+}
+
+int runtime_run(const struct runtime *runtime, int *out_status, struct err *err)
+{
+	auto_close int cgroupfd = cgroup_open_root(err);
+	auto_proc struct proc proc = PROC_INIT;
+	struct err end;
+	int status = 0;
+	int result;
+
+	if (cgroupfd < 0 || runtime_spawn(runtime, &proc, err) < 0)
+		return -1;
+	result = runtime_wait(runtime, &proc, cgroupfd, &status, err);
+	if (cgroup_end(cgroupfd, runtime->id, &end) < 0 && result == 0) {
+		*err = end;
+		return -1;
+	}
+	if (result < 0)
+		return -1;
+	if (status != 0 && runtime_check_started(runtime, err) < 0)
+		return -1;
+	*out_status = status;
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/slot_priv.h"
+
+#include "sandbox/userns_priv.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+static int slot_fill(int machinesfd, const char *name, struct slot *slot, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(machinesfd, &st) < 0)
+		return err_os(err, errno, "inspect machines/");
+	(void)snprintf(slot->name, sizeof(slot->name), "%s", name);
+	(void)snprintf(slot->id, sizeof(slot->id), "hearth-%jx-%jx-%s", (uintmax_t)st.st_dev,
+		       (uintmax_t)st.st_ino, name);
+	return 0;
+}
+
+/* Open and lock. 1 held, 0 somebody else's or gone, -1. */
+static int slot_hold(int machinesfd, struct slot *slot, struct err *err)
+{
+	auto_close int fd =
+		openat(machinesfd, slot->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat held;
+	struct stat named;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "open machines/%s", slot->name);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0
+					    : err_os(err, errno, "lock machines/%s", slot->name);
+
+	/* Between opening and locking a sweep may have taken it away. */
+	if (fstat(fd, &held) < 0 ||
+	    fstatat(machinesfd, slot->name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    held.st_ino != named.st_ino)
+		return 0;
+	slot->dirfd = steal_fd(&fd);
+	return 1;
+}
+
+/* 1 claimed, 0 taken or of no use, -1. */
+static int slot_try(int machinesfd, unsigned number, struct slot *slot, struct err *err)
+{
+	char name[SLOT_NAME_MAX];
+
+	slot->first_id = userns_slot_id(machinesfd, number);
+	if (slot->first_id == 0)
+		return 0;
+	(void)snprintf(name, sizeof(name), "%03x", number);
+	if (mkdirat(machinesfd, name, 0700) < 0)
+		return errno == EEXIST ? 0 : err_os(err, errno, "make machines/%s", name);
+	if (slot_fill(machinesfd, name, slot, err) < 0)
+		return -1;
+	return slot_hold(machinesfd, slot, err);
+}
+
+int slot_claim(int machinesfd, struct slot *out, struct err *err)
+{
+	for (unsigned number = 0; number < USERNS_SLOTS; number++) {
+		struct slot slot = SLOT_INIT;
+		int held = slot_try(machinesfd, number, &slot, err);
+
+		if (held < 0)
+			return -1;
+		if (held) {
+			*out = slot;
+			return 0;
+		}
+	}
+	return err_set(err, ERR_BUSY, "%u machines exist already", USERNS_SLOTS);
+}
+
+void slot_release(struct slot *slot)
+{
+	auto_close_release(&slot->dirfd);
+	*slot = SLOT_INIT;
+}
+
+static int slot_visit(int machinesfd, const char *name, slot_each_fn *fn, void *ctx,
+		      struct err *err)
+{
+	struct slot slot = SLOT_INIT;
+	int result;
+
+	if (slot_fill(machinesfd, name, &slot, err) < 0)
+		return -1;
+	result = slot_hold(machinesfd, &slot, err);
+	if (result > 0)
+		result = fn(ctx, &slot, err);
+	slot_release(&slot);
+	return result;
+}
+
+int slot_each_dead(int machinesfd, slot_each_fn *fn, void *ctx, struct err *err)
+{
+	int fd = openat(machinesfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	struct err later;
+	int result = 0;
+
+	if (!dir)
+		return err_os(err, errno, "open machines/");
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= SLOT_NAME_MAX)
+			continue;
+		if (slot_visit(machinesfd, entry->d_name, fn, ctx, result ? &later : err) < 0)
+			result = -1;
+	}
+	(void)closedir(dir);
+	return result;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack_priv.h - a machine's root: trees below, one directory of its own above.
+ *
+ * All layers are seen through an id mapping, so that their files keep natural
+ * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
+ * first the stack is: the machine's `base` (targets of what every machine
+ * mounts, so that none has to be made in the upper directory), the trees, `up`.
+ *
+ * Never nested in one another: the mounts are made below scratchfd, which lies
+ * in a mount namespace of our own.
+ */
+#pragma once
+
+#include "layers/digest.h"
+
+#include <sys/types.h>
+
+#define STACK_TREES_MAX 498 /* overlayfs stacks 500; base and the view's empty one are ours */
+
+struct stack {
+	int treesfd;                   /* trees/, which holds a directory for each diff id */
+	int ownfd;                     /* machines/<id>/: up, work, base */
+	int scratchfd;                 /* where `root` is mounted */
+	const struct digest *diff_ids; /* bottom first */
+	size_t diff_id_count;
+	uid_t first_id;
+};
+
+/* Mount the merged root on scratchfd/root. Single-threaded callers only. */
+int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
+
+/* The trees alone, read-only, with natural owners; needs at least one. */
+int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;
+
+/*
+ * Wait until no mount uses `up` any more, wherever it may live. ERR_BUSY when
+ * one does not go away: its directory must then not be taken for a tree.
+ */
+int stack_wait_idle(const struct stack *stack, struct err *err) MUST_CHECK;

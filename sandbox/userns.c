@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/userns_priv.h"
+
+#include "layers/base/buf.h"
+#include "layers/base/fd.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static int userns_write_map(pid_t pid, const char *file, uid_t first, struct err *err)
+{
+	char path[64];
+	char map[64];
+	auto_close int fd = -1;
+	int n = snprintf(map, sizeof(map), "0 %u %u\n", first, USERNS_IDS);
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, map, (size_t)n) < 0)
+		return err_os(err, errno, "map ids %u..%u", first, first + USERNS_IDS - 1);
+	return 0;
+}
+
+static int userns_open_of(pid_t pid, uid_t first, struct err *err)
+{
+	char path[64];
+	int fd;
+
+	if (userns_write_map(pid, "uid_map", first, err) < 0 ||
+	    userns_write_map(pid, "gid_map", first, err) < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_os(err, errno, "open a user namespace") : fd;
+}
+
+int userns_open(uid_t first, struct err *err)
+{
+	long pid = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, 0UL);
+	int fd;
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	if (pid < 0 && errno == ENOSPC)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no more user namespaces: raise user.max_user_namespaces");
+	if (pid < 0)
+		return err_os(err, errno, "make a user namespace");
+	fd = userns_open_of((pid_t)pid, first, err);
+	(void)kill((pid_t)pid, SIGKILL);
+	(void)waitpid((pid_t)pid, NULL, 0);
+	return fd;
+}
+
+/* Where a data directory's slots begin: its device and inode, well mixed. */
+static unsigned userns_offset(int dirfd)
+{
+	struct stat st;
+	uint64_t mixed;
+
+	if (fstat(dirfd, &st) < 0)
+		return 0;
+	mixed = ((uint64_t)st.st_dev << 32) ^ (uint64_t)st.st_ino;
+	mixed *= 0x9e3779b97f4a7c15U;
+	return (unsigned)(mixed >> 32) % USERNS_SLOTS;
+}
+
+/* Whether a subuid file gives away one of first..first+65535. */
+static bool userns_is_given(const char *file, uid_t first)
+{
+	FILE *lines = fopen(file, "re");
+	unsigned long long start;
+	unsigned long long count;
+	bool given = false;
+	char line[256];
+
+	while (lines && !given && fgets(line, sizeof(line), lines)) {
+		if (sscanf(line, "%*[^:]:%llu:%llu", &start, &count) == 2)
+			given = start < (unsigned long long)first + USERNS_IDS &&
+				start + count > first;
+	}
+	if (lines)
+		(void)fclose(lines);
+	return given;
+}
+
+uid_t userns_slot_id(int dirfd, unsigned slot)
+{
+	uid_t first = USERNS_FIRST + (userns_offset(dirfd) + slot) % USERNS_SLOTS * USERNS_IDS;
+
+	if (userns_is_given("/etc/subuid", first) || userns_is_given("/etc/subgid", first))
+		return 0;
+	return first;
+}

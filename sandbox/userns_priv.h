@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * userns_priv.h - a user namespace as an id mapping, and the slots from which
+ * machines get their ids.
+ */
+#pragma once
+
+#include "layers/base/err.h"
+
+#include <sys/types.h>
+
+#define USERNS_IDS 65536
+
+/*
+ * Slots lie between the ranges that systemd gives to its containers and the
+ * ids that are negative as an int.
+ */
+#define USERNS_FIRST 0x70000000U
+#define USERNS_SLOTS 4094U
+
+/* A namespace that maps 0..65535 to first.. It lives as long as the descriptor. */
+int userns_open(uid_t first, struct err *err) MUST_CHECK;
+
+/*
+ * The first id of a slot (0..USERNS_SLOTS-1) of the data directory dirfd: two
+ * data directories begin at different places. 0 for a slot whose ids
+ * /etc/subuid or /etc/subgid gives to somebody else.
+ */
+uid_t userns_slot_id(int dirfd, unsigned slot);
