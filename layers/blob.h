@@ -15,8 +15,12 @@
  * blob_writer_commit() returns 0 the blob survives a power cut. A crash before
  * leaves chunks without a count, which collection takes.
  *
- * Threads: a writer belongs to one thread at a time; readers are free.
- * Memory: a writer holds at most BLOB_BATCH_BYTES of uncommitted chunks.
+ * Threads: a writer or reader belongs to one thread at a time; any number may
+ * work at once, and what they write is committed together.
+ * Collection: an open writer is a write session, as long as which chunks
+ * without a count are nobody's garbage, in all processes.
+ * Memory: uncommitted chunks of all writers of a process take at most three
+ * times BLOB_BATCH_BYTES; a writer adds a chunk and 40 bytes a chunk of its blob.
  */
 #pragma once
 
@@ -90,14 +94,19 @@ int blob_writer_add_known(struct blob_writer *writer, const char *codec, const s
 int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const struct digest *plain,
 			  uint32_t plain_size, struct str frame, struct err *err) MUST_CHECK;
 
+/* Of what was added, the bytes that the store did not have. */
+uint64_t blob_writer_new_bytes(const struct blob_writer *writer);
+
 /*
  * Make the blob exist. Every chunk is looked up again in the transaction that
- * counts it. expected is NULL, or what the bytes must be: ERR_CORRUPT.
+ * counts it: ERR_UNAVAILABLE when one was collected meanwhile, and the caller
+ * starts anew. expected is NULL, or what the bytes must be: ERR_CORRUPT. A
+ * sha512 costs another reading; the blob is then found by either digest.
  */
 int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
 		       struct blob_info *out, struct err *err) MUST_CHECK;
 
-/* Every blob in the store, by digest. Non-zero from fn stops and is returned. */
+/* Every blob in the store, in the order of their sha256. Non-zero from fn stops and is returned. */
 typedef int blob_each_fn(void *ctx, const struct blob_info *info, struct err *err);
 int blob_each(struct store *store, blob_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 

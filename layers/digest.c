@@ -73,11 +73,17 @@ const char *digest_format(const struct digest *digest, char text[static DIGEST_T
 	return text;
 }
 
+void hasher_init_as(struct hasher *hasher, enum digest_algorithm algorithm)
+{
+	hasher->algorithm = (uint8_t)algorithm;
+	hasher->md = EVP_MD_CTX_new();
+	if (!hasher->md || EVP_DigestInit_ex(hasher->md, algorithms[algorithm].type(), NULL) != 1)
+		abort();
+}
+
 void hasher_init(struct hasher *hasher)
 {
-	hasher->md = EVP_MD_CTX_new();
-	if (!hasher->md || EVP_DigestInit_ex(hasher->md, EVP_sha256(), NULL) != 1)
-		abort();
+	hasher_init_as(hasher, DIGEST_SHA256);
 }
 
 void hasher_add(struct hasher *hasher, struct str bytes)
@@ -87,7 +93,7 @@ void hasher_add(struct hasher *hasher, struct str bytes)
 
 void hasher_final(struct hasher *hasher, struct digest *out)
 {
-	*out = (struct digest){.algorithm = DIGEST_SHA256};
+	*out = (struct digest){.algorithm = hasher->algorithm};
 	(void)EVP_DigestFinal_ex(hasher->md, out->bytes, NULL);
 	if (EVP_DigestInit_ex(hasher->md, NULL, NULL) != 1)
 		abort();

@@ -43,14 +43,17 @@ int digest_parse(struct str text, struct digest *out, struct err *err) MUST_CHEC
 const char *digest_format(const struct digest *digest, char text[static DIGEST_TEXT_MAX]);
 
 /*
- * A sha256 that is fed in pieces. Embedded; hasher_final() leaves it ready for
+ * A digest that is fed in pieces. Embedded; hasher_final() leaves it ready for
  * another sequence, hasher_done() releases it.
  */
 struct hasher {
 	void *md;
+	uint8_t algorithm; /* enum digest_algorithm */
 };
 
+/* For a sha256, or for the digest that somebody else chose. */
 void hasher_init(struct hasher *hasher);
+void hasher_init_as(struct hasher *hasher, enum digest_algorithm algorithm);
 void hasher_add(struct hasher *hasher, struct str bytes);
 void hasher_final(struct hasher *hasher, struct digest *out);
 void hasher_done(struct hasher *hasher);
@@ -67,3 +70,8 @@ int digest_from_fd(int fd, enum digest_algorithm algorithm, struct digest *out, 
 const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_MAX]);
 
 bool digest_equal(const struct digest *a, const struct digest *b);
+
+static inline void auto_hasher_release(struct hasher *slot)
+{
+	hasher_done(slot);
+}

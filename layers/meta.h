@@ -4,7 +4,8 @@
  *
  * A record is one JSON object with a `v`; its key is an ASCII id or a
  * big-endian number. Each table is written by its owner module alone (the
- * contract lists them); unknown members survive a rewrite.
+ * contract lists them). Who rewrites a record changes what meta_get() gave, so
+ * members that a newer program put there survive.
  *
  * A read transaction is a snapshot; it must not span a wait for a peer. One
  * write transaction exists at a time, across processes; it does no I/O but its
@@ -18,7 +19,8 @@
 #include "layers/store.h"
 
 #define META_VALUE_MAX ((size_t)4 * 1024 * 1024) /* an image of 1,000 steps is 300 KiB */
-#define META_KEY_MAX ((size_t)511)               /* LMDB's own ceiling */
+#define META_TABLE_MAX ((size_t)32)              /* a table's name and its NUL */
+#define META_KEY_MAX ((size_t)479)               /* LMDB's 511 without the table */
 
 struct meta;
 
@@ -46,7 +48,8 @@ int meta_del(struct meta *meta, const char *table, struct str key, struct err *e
 
 /*
  * Call fn for every record whose key starts with prefix, in key order, until
- * it returns non-zero, which is returned. key and value are valid during fn.
+ * it returns non-zero, which is returned. key and value are valid during fn,
+ * which may put and delete records of this transaction.
  */
 typedef int meta_each_fn(void *ctx, struct str key, const json_t *value, struct err *err);
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,

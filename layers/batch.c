@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.c - group commit into blobs/.
+ *
+ * A batch's life:        made by                 its chunks are
+ *	1 filling    the first batch_add()   in memory, seen by batch_add() alone
+ *	2 written    whoever finds it full,  in LMDB's transaction
+ *	             or waits for a blob
+ *	3 over       the same                durable; or lost, and `failed` says so
+ *
+ * Batches are written one after the other, so when a blob is written all
+ * chunks that were added before it are over.
+ */
+#include "layers/batch_priv.h"
+
+#include "layers/blob_priv.h"
+
+struct batch_item {
+	struct digest id;
+	size_t at; /* in batch.bytes */
+	size_t len;
+	char codec[CHUNK_CODEC_MAX + 1]; /* "" for a foreign chunk */
+	struct digest plain;
+	uint32_t plain_size;
+};
+
+struct batch {
+	size_t used;
+	size_t count;
+	struct batch_blob *blobs; /* owned by the threads that wait for them */
+	struct batch_item items[BATCH_CHUNKS_MAX];
+	char bytes[BATCH_BYTES];
+};
+
+DEFINE_AUTO(batch, struct batch *, free);
+
+void batch_queue_init(struct batch_queue *queue)
+{
+	*queue = (struct batch_queue){.lock = LOCK_INIT, .number = 1};
+	(void)pthread_cond_init(&queue->changed, NULL);
+}
+
+void batch_queue_done(struct batch_queue *queue)
+{
+	free(queue->filling); /* chunks of writers that never committed */
+	(void)pthread_cond_destroy(&queue->changed);
+}
+
+static int batch_write_chunks(const struct store_blobs *blobs, MDB_txn *txn,
+			      const struct batch *batch, struct err *err)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct batch_item *item = &batch->items[i];
+		struct chunk_frame frame = {item->id, item->plain_size};
+		struct str bytes = {batch->bytes + item->at, item->len};
+
+		if (chunk_put(blobs, txn, &item->id, bytes, err) < 0)
+			return -1;
+		if (item->codec[0] &&
+		    chunk_put_frame(blobs, txn, item->codec, &item->plain, &frame, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int batch_write(struct store *store, struct batch *batch, struct err *err)
+{
+	const struct store_blobs *blobs;
+	AUTO(txn) MDB_txn *txn = NULL;
+
+	if (store_blobs(store, &blobs, err) < 0 || db_begin(&blobs->db, DB_WRITE, &txn, err) < 0 ||
+	    batch_write_chunks(blobs, txn, batch, err) < 0)
+		return -1;
+	for (struct batch_blob *blob = batch->blobs; blob; blob = blob->next) {
+		if (blob_entry_put(blobs, txn, blob, err) < 0)
+			return -1;
+	}
+	return db_commit(&blobs->db, steal_ptr(&txn), err);
+}
+
+/* Write what has gathered. Nobody else does meanwhile. */
+static void batch_lead_locked(struct store *store) REQUIRES(store->queue.lock);
+static void batch_lead_locked(struct store *store)
+{
+	struct batch_queue *queue = &store->queue;
+	AUTO(batch) struct batch *batch = steal_ptr(&queue->filling);
+	uint64_t number = queue->number++;
+	struct err err = {0};
+	int rc;
+
+	queue->busy = true;
+	lock_drop(&queue->lock);
+	rc = batch_write(store, batch, &err);
+	for (struct batch_blob *blob = batch->blobs; rc < 0 && blob; blob = blob->next)
+		blob->err = err;
+	lock_take(&queue->lock);
+	queue->busy = false;
+	queue->written = number;
+	if (rc < 0) {
+		queue->failed = number;
+		queue->why = err;
+	}
+	pthread_cond_broadcast(&queue->changed);
+}
+
+static bool batch_holds(const struct batch *batch, const struct digest *id)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		if (digest_equal(&batch->items[i].id, id))
+			return true;
+	}
+	return false;
+}
+
+static void batch_fill(struct batch *batch, const struct batch_chunk *chunk)
+{
+	struct batch_item *item = &batch->items[batch->count++];
+
+	*item = (struct batch_item){.id = chunk->id,
+				    .at = batch->used,
+				    .len = chunk->bytes.len,
+				    .plain = chunk->plain,
+				    .plain_size = chunk->plain_size};
+	if (chunk->codec)
+		memcpy(item->codec, chunk->codec, strlen(chunk->codec) + 1);
+	memcpy(batch->bytes + batch->used, chunk->bytes.ptr, chunk->bytes.len);
+	batch->used += chunk->bytes.len;
+}
+
+/* A batch that fills and has room for len bytes more. */
+static struct batch *batch_room_locked(struct store *store, size_t len) REQUIRES(store->queue.lock);
+static struct batch *batch_room_locked(struct store *store, size_t len)
+{
+	struct batch_queue *queue = &store->queue;
+
+	for (;;) {
+		struct batch *batch = queue->filling;
+
+		if (!batch) {
+			batch = malloc(sizeof(*batch)); /* touched only as it fills */
+			if (!batch)
+				abort();
+			batch->used = batch->count = 0;
+			batch->blobs = NULL;
+			queue->filling = batch;
+		}
+		if (batch->count < BATCH_CHUNKS_MAX && len <= BATCH_BYTES - batch->used)
+			return batch;
+		if (queue->busy)
+			pthread_cond_wait(&queue->changed, &queue->lock.os);
+		else
+			batch_lead_locked(store);
+	}
+}
+
+static int batch_check_locked(const struct batch_queue *queue, uint64_t since, struct err *err)
+	REQUIRES(queue->lock);
+static int batch_check_locked(const struct batch_queue *queue, uint64_t since, struct err *err)
+{
+	if (since == 0 || queue->failed < since)
+		return 0;
+	*err = queue->why;
+	return -1;
+}
+
+int batch_add(struct store *store, const struct batch_chunk *chunk, uint64_t *since,
+	      struct err *err)
+{
+	struct batch_queue *queue = &store->queue;
+	struct batch *batch;
+	int added = 0;
+
+	lock_take(&queue->lock);
+	batch = batch_room_locked(store, chunk->bytes.len);
+	if (*since == 0)
+		*since = queue->number;
+	if (batch_check_locked(queue, *since, err) < 0) {
+		added = -1;
+	} else if (!batch_holds(batch, &chunk->id)) {
+		batch_fill(batch, chunk);
+		added = 1;
+	}
+	lock_drop(&queue->lock);
+	return added;
+}
+
+int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, struct err *err)
+{
+	struct batch_queue *queue = &store->queue;
+	struct batch *batch;
+	uint64_t number;
+	int rc;
+
+	lock_take(&queue->lock);
+	batch = batch_room_locked(store, 0);
+	number = queue->number;
+	blob->err = (struct err){0};
+	blob->next = batch->blobs;
+	batch->blobs = blob;
+	while (queue->written < number) {
+		if (queue->busy)
+			pthread_cond_wait(&queue->changed, &queue->lock.os);
+		else
+			batch_lead_locked(store);
+	}
+	rc = batch_check_locked(queue, since, err);
+	lock_drop(&queue->lock);
+	if (rc == 0 && blob->err.kind != ERR_NONE) {
+		*err = blob->err;
+		rc = -1;
+	}
+	return rc;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_priv.h - one writing transaction for what many threads have to write.
+ *
+ * LMDB has one writer at a time and a commit costs two syncs, so chunks and
+ * finished blobs of all threads gather in a batch. Whoever finds it full, or
+ * must wait for it, writes it while the others fill the next.
+ *
+ * Memory: one batch that fills and one that is written, BATCH_BYTES each, and
+ * as much again in LMDB, whose dirty pages are heap until commit.
+ */
+#pragma once
+
+#include "layers/base/lock.h"
+#include "layers/digest.h"
+
+#define BATCH_BYTES ((size_t)8 * 1024 * 1024)
+#define BATCH_CHUNKS_MAX ((size_t)2048)
+
+struct store;
+struct batch;
+
+/* A chunk on its way; a frame is one with a codec. */
+struct batch_chunk {
+	struct digest id;
+	struct str bytes;
+	const char *codec; /* NULL, or at most CHUNK_CODEC_MAX */
+	struct digest plain;
+	uint32_t plain_size;
+};
+
+/* A blob whose chunks have all been added. */
+struct batch_blob {
+	struct digest digest;        /* sha256 */
+	const struct digest *alias;  /* NULL, or another digest of the same bytes */
+	uint64_t size;               /* bytes */
+	const struct blob_ref *refs; /* blob_priv.h */
+	size_t count;
+	struct batch_blob *next;
+	struct err err; /* ERR_NONE once written */
+};
+
+struct batch_queue {
+	struct lock lock;
+	pthread_cond_t changed;
+	/* guarded by lock: */
+	struct batch *filling; /* NULL when nothing waits */
+	bool busy;             /* somebody writes a batch */
+	uint64_t number;       /* of the batch that fills, from 1 */
+	uint64_t written;      /* batches up to this one are over */
+	uint64_t failed;       /* the last that failed, 0 for none */
+	struct err why;        /* of that failure */
+};
+
+void batch_queue_init(struct batch_queue *queue);
+void batch_queue_done(struct batch_queue *queue);
+
+/*
+ * Copy a chunk into the batch; may write one first. *since is 0 before the
+ * first call of a writer and kept by it: a batch that failed since then fails
+ * the call. 1 where the bytes were new to the batch, 0 where it had them.
+ */
+int batch_add(struct store *store, const struct batch_chunk *chunk, uint64_t *since,
+	      struct err *err) MUST_CHECK;
+
+/*
+ * Make a blob exist, and all that was added before it; durable when this
+ * returns 0. ERR_UNAVAILABLE when one of its chunks is no longer there.
+ */
+int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, struct err *err)
+	MUST_CHECK;

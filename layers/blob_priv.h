@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blob_priv.h - a blob's entry and its list of chunks, inside the caller's
+ * transaction on blobs/.
+ */
+#pragma once
+
+#include "layers/blob.h"
+#include "layers/chunk_priv.h"
+
+#define BLOB_PAGE_REFS ((size_t)1024)
+#define BLOB_CHUNKS_MAX ((size_t)4 * 1024 * 1024) /* 256 GiB in frames; 160 MiB of list */
+
+/* One chunk in a blob, as the pages table has it. */
+struct blob_ref {
+	uint8_t id[32];
+	uint32_t size;       /* little-endian, like the next */
+	uint32_t plain_size; /* of a frame, inflated; 0 for foreign chunks */
+};
+
+void blob_ref_make(const struct blob_chunk *chunk, struct blob_ref *out);
+void blob_ref_read(const struct blob_ref *ref, struct blob_chunk *out);
+
+struct blob_entry {
+	struct digest digest; /* sha256, whatever it was asked by */
+	uint64_t size;        /* bytes */
+	uint64_t chunks;
+};
+
+/* 1, 0 or -1. */
+int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct blob_entry *out, struct err *err) MUST_CHECK;
+
+/*
+ * Page number page of the list: *out has room for BLOB_PAGE_REFS. ERR_CORRUPT
+ * where the page is missing or of another size than the entry says.
+ */
+int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		    uint64_t page, struct blob_ref *out, size_t *out_count, struct err *err)
+	MUST_CHECK;
+
+/*
+ * Write the entry, its pages and all counts, unless it exists. Where a chunk is
+ * gone nothing is written, and blob->err says so: that is no failure of the
+ * transaction.
+ */
+int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_blob *blob,
+		   struct err *err) MUST_CHECK;

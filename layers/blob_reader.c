@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/blob_priv.h"
+
+struct blob_reader {
+	const struct store_blobs *blobs;
+	struct blob_info info;
+	struct blob_entry entry;
+	uint64_t next; /* chunk */
+	struct buf bytes;
+	size_t page_count;
+	struct blob_ref page[BLOB_PAGE_REFS];
+};
+
+int blob_reader_open(struct store *store, const struct digest *digest, struct blob_reader **out,
+		     struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = calloc(1, sizeof(*reader));
+	char text[DIGEST_TEXT_MAX];
+	AUTO(txn) MDB_txn *txn = NULL;
+	int found;
+
+	if (!reader)
+		abort();
+	reader->bytes = BUF_INIT(BLOB_CHUNK_MAX);
+	if (store_blobs(store, &reader->blobs, err) < 0 ||
+	    db_begin(&reader->blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	found = blob_entry_find(reader->blobs, txn, digest, &reader->entry, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "no blob %s", digest_format(digest, text));
+	reader->info = (struct blob_info){*digest, reader->entry.size, reader->entry.chunks};
+	*out = steal_ptr(&reader);
+	return 0;
+}
+
+void blob_reader_close(struct blob_reader *reader)
+{
+	if (!reader)
+		return;
+	buf_done(&reader->bytes);
+	free(reader);
+}
+
+const struct blob_info *blob_reader_info(const struct blob_reader *reader)
+{
+	return &reader->info;
+}
+
+static int blob_reader_wrong(const struct blob_reader *reader, const struct blob_chunk *chunk,
+			     const char *what, struct err *err)
+{
+	char blob[DIGEST_TEXT_MAX];
+	char id[DIGEST_TEXT_MAX];
+
+	return err_set(err, ERR_CORRUPT, "blob %s: chunk %s %s",
+		       digest_format(&reader->info.digest, blob), digest_format(&chunk->id, id),
+		       what);
+}
+
+/* The next chunk, and its bytes copied out of the map. */
+static int blob_reader_load(struct blob_reader *reader, struct blob_chunk *chunk, struct err *err)
+{
+	size_t at = reader->next % BLOB_PAGE_REFS;
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct str bytes;
+	int found;
+
+	if (db_begin(&reader->blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	if (at == 0 &&
+	    blob_entry_page(reader->blobs, txn, &reader->entry, reader->next / BLOB_PAGE_REFS,
+			    reader->page, &reader->page_count, err) < 0)
+		return -1;
+	blob_ref_read(&reader->page[at], chunk);
+	found = chunk_find(reader->blobs, txn, &chunk->id, &bytes, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return blob_reader_wrong(reader, chunk, "is missing", err);
+	if (bytes.len != chunk->size)
+		return blob_reader_wrong(reader, chunk, "has another size", err);
+	buf_clear(&reader->bytes);
+	return buf_add(&reader->bytes, bytes, err);
+}
+
+int blob_reader_next(struct blob_reader *reader, struct str *out, struct blob_chunk *out_chunk,
+		     struct err *err)
+{
+	struct blob_chunk chunk;
+
+	if (reader->next == reader->entry.chunks)
+		return 0;
+	if (blob_reader_load(reader, &chunk, err) < 0)
+		return -1;
+	reader->next++;
+	*out = buf_str(&reader->bytes);
+	if (out_chunk)
+		*out_chunk = chunk;
+	return 1;
+}
+
+int blob_copy(struct store *store, const struct digest *digest, struct sink *out, struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	AUTO(hasher) struct hasher hasher = {0};
+	char text[DIGEST_TEXT_MAX];
+	struct digest found;
+	struct str bytes;
+	int more;
+
+	if (blob_reader_open(store, digest, &reader, err) < 0)
+		return -1;
+	hasher_init_as(&hasher, digest->algorithm);
+	while ((more = blob_reader_next(reader, &bytes, NULL, err)) == 1) {
+		hasher_add(&hasher, bytes);
+		if (out->write(out, bytes, err) < 0)
+			return -1;
+	}
+	if (more < 0)
+		return -1;
+	hasher_final(&hasher, &found);
+	if (!digest_equal(&found, digest))
+		return err_set(err, ERR_CORRUPT, "blob %s: its bytes have another digest",
+			       digest_format(digest, text));
+	return 0;
+}
+
+/* Compare each chunk's bytes with its name: a blob's digest alone names no culprit. */
+static int blob_check_chunks(struct blob_reader *reader, struct hasher *whole, uint64_t *out_size,
+			     struct err *err)
+{
+	struct blob_chunk chunk;
+	struct digest found;
+	struct str bytes;
+	uint64_t size = 0;
+	int more;
+
+	while ((more = blob_reader_next(reader, &bytes, &chunk, err)) == 1) {
+		digest_of(bytes, &found);
+		if (!digest_equal(&found, &chunk.id))
+			return blob_reader_wrong(reader, &chunk, "holds other bytes", err);
+		hasher_add(whole, bytes);
+		size += bytes.len;
+	}
+	*out_size = size;
+	return more;
+}
+
+int blob_check(struct store *store, const struct digest *digest, struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	AUTO(hasher) struct hasher whole = {0};
+	char text[DIGEST_TEXT_MAX];
+	struct digest found;
+	uint64_t size;
+
+	if (blob_reader_open(store, digest, &reader, err) < 0)
+		return -1;
+	hasher_init_as(&whole, digest->algorithm);
+	if (blob_check_chunks(reader, &whole, &size, err) < 0)
+		return -1;
+	hasher_final(&whole, &found);
+	if (size != reader->info.size || !digest_equal(&found, digest))
+		return err_set(err, ERR_CORRUPT, "blob %s: its chunks do not make it up",
+			       digest_format(digest, text));
+	return 0;
+}

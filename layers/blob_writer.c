@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/blob_priv.h"
+
+#include <assert.h>
+
+struct blob_writer {
+	struct store *store;
+	const struct store_blobs *blobs;
+	int session;
+	uint64_t since; /* of batch.c */
+	struct hasher hasher;
+	struct buf partial; /* foreign bytes of less than a chunk */
+	uint64_t size;
+	uint64_t new_bytes;
+	struct blob_ref *refs;
+	size_t count;
+	size_t cap;
+};
+
+int blob_writer_open(struct store *store, struct blob_writer **out, struct err *err)
+{
+	AUTO(blob_writer) struct blob_writer *writer = calloc(1, sizeof(*writer));
+
+	if (!writer)
+		abort();
+	writer->store = store;
+	writer->partial = BUF_INIT(BLOB_CHUNK_MAX);
+	hasher_init(&writer->hasher);
+	writer->session = store_session(store, err);
+	if (writer->session < 0 || store_blobs(store, &writer->blobs, err) < 0)
+		return -1;
+	*out = steal_ptr(&writer);
+	return 0;
+}
+
+void blob_writer_close(struct blob_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->session >= 0)
+		(void)close(writer->session);
+	hasher_done(&writer->hasher);
+	buf_done(&writer->partial);
+	free(writer->refs);
+	free(writer);
+}
+
+uint64_t blob_writer_new_bytes(const struct blob_writer *writer)
+{
+	return writer->new_bytes;
+}
+
+static int blob_writer_append(struct blob_writer *writer, const struct blob_chunk *chunk,
+			      struct err *err)
+{
+	if (writer->count == BLOB_CHUNKS_MAX)
+		return err_set(err, ERR_LIMIT, "a blob of more than %zu chunks", BLOB_CHUNKS_MAX);
+	if (writer->count == writer->cap) {
+		writer->cap = writer->cap ? 2 * writer->cap : 16;
+		writer->refs = reallocarray(writer->refs, writer->cap, sizeof(*writer->refs));
+		if (!writer->refs)
+			abort();
+	}
+	blob_ref_make(chunk, &writer->refs[writer->count++]);
+	writer->size += chunk->size;
+	return 0;
+}
+
+/* Whether the store has this chunk, and, for a frame, knows what it inflates to. */
+static int blob_writer_has(const struct blob_writer *writer, const struct batch_chunk *chunk,
+			   struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct chunk_frame frame;
+	struct str bytes;
+	int found;
+
+	if (db_begin(&writer->blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	found = chunk_find(writer->blobs, txn, &chunk->id, &bytes, err);
+	if (found <= 0 || !chunk->codec)
+		return found;
+	return chunk_find_frame(writer->blobs, txn, chunk->codec, &chunk->plain, &frame, err);
+}
+
+static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk *chunk,
+				 struct err *err)
+{
+	struct blob_chunk ref = {.size = (uint32_t)chunk->bytes.len,
+				 .plain_size = chunk->plain_size};
+	int known;
+
+	digest_of(chunk->bytes, &chunk->id);
+	ref.id = chunk->id;
+	hasher_add(&writer->hasher, chunk->bytes);
+	known = blob_writer_has(writer, chunk, err);
+	if (known < 0)
+		return -1;
+	if (known == 0) {
+		int added = batch_add(writer->store, chunk, &writer->since, err);
+
+		if (added < 0)
+			return -1;
+		writer->new_bytes += added ? chunk->bytes.len : 0;
+	}
+	return blob_writer_append(writer, &ref, err);
+}
+
+static int blob_writer_flush(struct blob_writer *writer, struct err *err)
+{
+	struct batch_chunk chunk = {.bytes = buf_str(&writer->partial)};
+
+	if (chunk.bytes.len == 0)
+		return 0;
+	if (blob_writer_add_chunk(writer, &chunk, err) < 0)
+		return -1;
+	buf_clear(&writer->partial);
+	return 0;
+}
+
+int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *err)
+{
+	while (bytes.len > 0) {
+		size_t room = BLOB_CHUNK_MAX - writer->partial.len;
+		struct str piece = {bytes.ptr, bytes.len < room ? bytes.len : room};
+		struct batch_chunk whole = {.bytes = piece};
+
+		if (piece.len == BLOB_CHUNK_MAX) {
+			if (blob_writer_add_chunk(writer, &whole, err) < 0)
+				return -1;
+		} else {
+			if (buf_add(&writer->partial, piece, err) < 0)
+				return -1;
+			if (writer->partial.len == BLOB_CHUNK_MAX &&
+			    blob_writer_flush(writer, err) < 0)
+				return -1;
+		}
+		bytes.ptr += piece.len;
+		bytes.len -= piece.len;
+	}
+	return 0;
+}
+
+int blob_writer_add_known(struct blob_writer *writer, const char *codec, const struct digest *plain,
+			  struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct chunk_frame frame;
+	struct blob_chunk ref;
+	struct str bytes;
+	int found;
+
+	if (blob_writer_flush(writer, err) < 0 ||
+	    db_begin(&writer->blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	found = chunk_find_frame(writer->blobs, txn, codec, plain, &frame, err);
+	if (found == 1)
+		found = chunk_find(writer->blobs, txn, &frame.id, &bytes, err);
+	if (found <= 0)
+		return found;
+	ref = (struct blob_chunk){frame.id, (uint32_t)bytes.len, frame.plain_size};
+	hasher_add(&writer->hasher, bytes);
+	return blob_writer_append(writer, &ref, err) < 0 ? -1 : 1;
+}
+
+int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const struct digest *plain,
+			  uint32_t plain_size, struct str frame, struct err *err)
+{
+	struct batch_chunk chunk = {
+		.bytes = frame, .codec = codec, .plain = *plain, .plain_size = plain_size};
+
+	assert(strlen(codec) <= CHUNK_CODEC_MAX && plain_size > 0);
+	if (frame.len == 0 || frame.len > BLOB_CHUNK_MAX)
+		return err_set(err, ERR_LIMIT, "a frame of %zu bytes; 1 to %zu are possible",
+			       frame.len, BLOB_CHUNK_MAX);
+	if (blob_writer_flush(writer, err) < 0)
+		return -1;
+	return blob_writer_add_chunk(writer, &chunk, err);
+}
+
+static int blob_writer_mismatch(const struct digest *expected, const struct digest *found,
+				struct err *err)
+{
+	char want[DIGEST_TEXT_MAX];
+	char have[DIGEST_TEXT_MAX];
+
+	return err_set(err, ERR_CORRUPT, "expected %s, received %s", digest_format(expected, want),
+		       digest_format(found, have));
+}
+
+static int blob_writer_hash_as(struct store *store, const struct digest *digest,
+			       enum digest_algorithm algorithm, struct digest *out, struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	AUTO(hasher) struct hasher hasher = {0};
+	struct str bytes;
+	int more;
+
+	if (blob_reader_open(store, digest, &reader, err) < 0)
+		return -1;
+	hasher_init_as(&hasher, algorithm);
+	while ((more = blob_reader_next(reader, &bytes, NULL, err)) == 1)
+		hasher_add(&hasher, bytes);
+	if (more < 0)
+		return -1;
+	hasher_final(&hasher, out);
+	return 0;
+}
+
+/*
+ * A digest of another kind than we compute on the way: the stored bytes are
+ * read once more, and only then does the blob exist under that name.
+ */
+static int blob_writer_alias(struct blob_writer *writer, struct batch_blob *blob,
+			     const struct digest *expected, struct err *err)
+{
+	struct digest found;
+
+	if (blob_writer_hash_as(writer->store, &blob->digest, expected->algorithm, &found, err) < 0)
+		return -1;
+	if (!digest_equal(&found, expected))
+		return blob_writer_mismatch(expected, &found, err);
+	blob->alias = expected;
+	return batch_commit(writer->store, blob, writer->since, err);
+}
+
+int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
+		       struct blob_info *out, struct err *err)
+{
+	struct batch_blob blob = {0};
+
+	if (blob_writer_flush(writer, err) < 0)
+		return -1;
+	hasher_final(&writer->hasher, &blob.digest);
+	if (expected && expected->algorithm == DIGEST_SHA256 &&
+	    !digest_equal(expected, &blob.digest))
+		return blob_writer_mismatch(expected, &blob.digest, err);
+	blob.size = writer->size;
+	blob.refs = writer->refs;
+	blob.count = writer->count;
+	if (batch_commit(writer->store, &blob, writer->since, err) < 0)
+		return -1;
+	if (expected && expected->algorithm != DIGEST_SHA256 &&
+	    blob_writer_alias(writer, &blob, expected, err) < 0)
+		return -1;
+	*out = (struct blob_info){blob.digest, blob.size, blob.count};
+	return 0;
+}

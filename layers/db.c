@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/db_priv.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define DB_LOW_BYTES ((uint64_t)16 * 1024 * 1024) /* below this, EIO is a full disk */
+
+static bool db_is_disk_full(const struct db *db)
+{
+	struct statvfs fs;
+
+	return statvfs(db->path, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < DB_LOW_BYTES;
+}
+
+int db_fail(const struct db *db, int rc, struct err *err)
+{
+	switch (rc) {
+	case ENOSPC:
+	case EDQUOT:
+		return err_set(err, ERR_FULL, "%s: no space left on its file system", db->path);
+	case EIO: /* what LMDB makes of a short write, too */
+		if (db_is_disk_full(db))
+			return err_set(err, ERR_FULL, "%s: no space left on its file system",
+				       db->path);
+		return err_os(err, rc, "%s", db->path);
+	case MDB_MAP_FULL:
+		return err_set(err, ERR_FULL, "%s: as large as its map allows", db->path);
+	case MDB_READERS_FULL:
+		return err_set(err, ERR_BUSY, "%s: more than %d readers at once", db->path,
+			       DB_READERS_MAX);
+	case MDB_MAP_RESIZED:
+		return err_set(err, ERR_UNAVAILABLE,
+			       "%s: another process outgrew this one's smaller map", db->path);
+	case MDB_PANIC:
+		return err_set(err, ERR_OS, "%s: an earlier write failed; start this program again",
+			       db->path);
+	case MDB_INVALID:
+	case MDB_VERSION_MISMATCH:
+	case MDB_CORRUPTED:
+	case MDB_PAGE_NOTFOUND:
+	case MDB_INCOMPATIBLE:
+		return err_set(err, ERR_CORRUPT,
+			       "%s: not a database of this program, or damaged: %s", db->path,
+			       mdb_strerror(rc));
+	default:
+		if (rc > 0)
+			return err_os(err, rc, "%s", db->path);
+		return err_set(err, ERR_OS, "%s: %s", db->path, mdb_strerror(rc));
+	}
+}
+
+static int db_check_file(const struct db *db, struct err *err)
+{
+	auto_free char *file = NULL;
+	struct stat st;
+
+	if (asprintf(&file, "%s/data.mdb", db->path) < 0)
+		abort();
+	if (stat(file, &st) == 0 && st.st_size > 0)
+		return 0;
+	return err_set(err, ERR_CORRUPT, "%s: missing or empty", file);
+}
+
+static int db_configure(MDB_env *env, uint64_t map_bytes)
+{
+	int rc = mdb_env_set_mapsize(env, map_bytes);
+
+	if (rc == 0)
+		rc = mdb_env_set_maxreaders(env, DB_READERS_MAX);
+	if (rc == 0)
+		rc = mdb_env_set_maxdbs(env, DB_TABLES_MAX);
+	return rc;
+}
+
+int db_open(const char *dir, const char *name, uint64_t map_bytes, bool create, struct db *out,
+	    struct err *err)
+{
+	AUTO(db) struct db db = {0};
+	int stale;
+	int rc;
+
+	if (asprintf(&db.path, "%s/%s", dir, name) < 0)
+		abort();
+	if (!create && db_check_file(&db, err) < 0)
+		return -1;
+	rc = mdb_env_create(&db.env);
+	if (rc == 0)
+		rc = db_configure(db.env, map_bytes);
+	if (rc == 0)
+		rc = mdb_env_open(db.env, db.path, MDB_NOTLS, 0600);
+	if (rc == 0)
+		rc = mdb_reader_check(db.env, &stale);
+	if (rc != 0)
+		return db_fail(&db, rc, err);
+	*out = db;
+	db = (struct db){0};
+	return 0;
+}
+
+void db_close(struct db *db)
+{
+	if (db->env)
+		mdb_env_close(db->env);
+	free(db->path);
+	*db = (struct db){0};
+}
+
+int db_begin(const struct db *db, enum db_mode mode, MDB_txn **out, struct err *err)
+{
+	int rc = mdb_txn_begin(db->env, NULL, mode == DB_READ ? MDB_RDONLY : 0, out);
+
+	return rc == 0 ? 0 : db_fail(db, rc, err);
+}
+
+int db_commit(const struct db *db, MDB_txn *txn, struct err *err)
+{
+	int rc = mdb_txn_commit(txn);
+
+	return rc == 0 ? 0 : db_fail(db, rc, err);
+}
+
+int db_get(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct str *out,
+	   struct err *err)
+{
+	MDB_val k = db_val(key);
+	MDB_val v;
+	int rc = mdb_get(txn, table, &k, &v);
+
+	if (rc == MDB_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return db_fail(db, rc, err);
+	*out = db_str(v);
+	return 1;
+}
+
+int db_put(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct str value,
+	   struct err *err)
+{
+	MDB_val k = db_val(key);
+	MDB_val v = db_val(value);
+	int rc = mdb_put(txn, table, &k, &v, 0);
+
+	return rc == 0 ? 0 : db_fail(db, rc, err);
+}

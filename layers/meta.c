@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * meta.c - named tables in one B-tree.
+ *
+ *	key                              value
+ *	table's name, NUL, record's key  JSON object, compact, keys sorted
+ *
+ * A table is a prefix: it needs no handle, no transaction to come to be, and a
+ * commit that touches three tables writes one path of pages.
+ */
+#include "layers/meta.h"
+
+#include "layers/store_priv.h"
+
+#include <assert.h>
+
+#define META_FULL_KEY_MAX ((size_t)511) /* LMDB's own ceiling */
+
+struct meta {
+	const struct db *db;
+	MDB_dbi records;
+	MDB_txn *txn;
+	enum meta_mode mode;
+};
+
+struct meta_key {
+	char bytes[META_FULL_KEY_MAX];
+	size_t len;
+};
+
+int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
+{
+	MDB_txn *txn;
+	struct meta *meta;
+
+	if (db_begin(&store->meta, mode == META_WRITE ? DB_WRITE : DB_READ, &txn, err) < 0)
+		return -1;
+	meta = malloc(sizeof(*meta));
+	if (!meta)
+		abort();
+	*meta = (struct meta){&store->meta, store->records, txn, mode};
+	*out = meta;
+	return 0;
+}
+
+int meta_commit(struct meta *meta, struct err *err)
+{
+	int rc = db_commit(meta->db, steal_ptr(&meta->txn), err);
+
+	free(meta);
+	return rc;
+}
+
+void meta_abort(struct meta *meta)
+{
+	if (!meta)
+		return;
+	mdb_txn_abort(meta->txn);
+	free(meta);
+}
+
+static int meta_key_make(const char *table, struct str key, struct meta_key *out, struct err *err)
+{
+	size_t prefix = strlen(table) + 1;
+
+	assert(prefix > 1 && prefix <= META_TABLE_MAX);
+	if (key.len > META_KEY_MAX)
+		return err_set(err, ERR_LIMIT, "%s: a key of more than %zu bytes", table,
+			       META_KEY_MAX);
+	memcpy(out->bytes, table, prefix);
+	if (key.len > 0)
+		memcpy(out->bytes + prefix, key.ptr, key.len);
+	out->len = prefix + key.len;
+	return 0;
+}
+
+static struct str meta_key_str(const struct meta_key *key)
+{
+	return (struct str){key->bytes, key->len};
+}
+
+static int meta_parse(const struct meta *meta, const char *table, struct str key, struct str value,
+		      json_t **out, struct err *err)
+{
+	json_error_t why;
+	json_t *record = json_loadb(value.ptr, value.len, 0, &why);
+
+	if (json_is_object(record)) {
+		*out = record;
+		return 0;
+	}
+	json_decref(record);
+	return err_set(err, ERR_CORRUPT, "%s: record %s " STR_FMT " is not a JSON object",
+		       meta->db->path, table, STR_ARG(key));
+}
+
+int meta_get(struct meta *meta, const char *table, struct str key, json_t **out, struct err *err)
+{
+	struct meta_key full;
+	struct str value;
+	int found;
+
+	if (meta_key_make(table, key, &full, err) < 0)
+		return -1;
+	found = db_get(meta->db, meta->txn, meta->records, meta_key_str(&full), &value, err);
+	if (found == 1 && meta_parse(meta, table, key, value, out, err) < 0)
+		return -1;
+	return found;
+}
+
+int meta_has(struct meta *meta, const char *table, struct str key, struct err *err)
+{
+	struct meta_key full;
+	struct str value;
+
+	if (meta_key_make(table, key, &full, err) < 0)
+		return -1;
+	return db_get(meta->db, meta->txn, meta->records, meta_key_str(&full), &value, err);
+}
+
+int meta_put(struct meta *meta, const char *table, struct str key, const json_t *value,
+	     struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(META_VALUE_MAX);
+	struct meta_key full;
+
+	assert(meta->mode == META_WRITE);
+	assert(json_is_integer(json_object_get(value, "v")));
+	if (meta_key_make(table, key, &full, err) < 0)
+		return -1;
+	if (json_format(value, &text, err) < 0)
+		return err_ctx(err, "%s " STR_FMT, table, STR_ARG(key));
+	return db_put(meta->db, meta->txn, meta->records, meta_key_str(&full), buf_str(&text), err);
+}
+
+int meta_del(struct meta *meta, const char *table, struct str key, struct err *err)
+{
+	struct meta_key full;
+	MDB_val k;
+	int rc;
+
+	assert(meta->mode == META_WRITE);
+	if (meta_key_make(table, key, &full, err) < 0)
+		return -1;
+	k = db_val(meta_key_str(&full));
+	rc = mdb_del(meta->txn, meta->records, &k, NULL);
+	if (rc == MDB_NOTFOUND)
+		return 0;
+	return rc == 0 ? 1 : db_fail(meta->db, rc, err);
+}
+
+/* Call fn for the record under the cursor. */
+static int meta_each_one(const struct meta *meta, const char *table, struct str full,
+			 struct str value, meta_each_fn *fn, void *ctx, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	size_t prefix = strlen(table) + 1;
+	char bytes[META_FULL_KEY_MAX]; /* fn may write, which moves what the map holds */
+	struct str key = {bytes, full.len - prefix};
+
+	memcpy(bytes, full.ptr + prefix, key.len);
+	if (meta_parse(meta, table, key, value, &record, err) < 0)
+		return -1;
+	return fn(ctx, key, record, err);
+}
+
+int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
+	      struct err *err)
+{
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	struct meta_key start;
+	MDB_val key;
+	MDB_val value;
+	int rc;
+
+	if (meta_key_make(table, prefix, &start, err) < 0)
+		return -1;
+	key = db_val(meta_key_str(&start));
+	rc = mdb_cursor_open(meta->txn, meta->records, &cursor);
+	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	     rc == 0 && str_starts(db_str(key), meta_key_str(&start));
+	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		int stop = meta_each_one(meta, table, db_str(key), db_str(value), fn, ctx, err);
+
+		if (stop != 0)
+			return stop;
+	}
+	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(meta->db, rc, err);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_priv.h - what the files of layers/ share of an open store.
+ *
+ * meta/ is open as long as the store is; blobs/ is opened when it is first
+ * asked for, because a cached bake never asks.
+ */
+#pragma once
+
+#include "layers/base/clock.h"
+#include "layers/base/lock.h"
+#include "layers/batch_priv.h"
+#include "layers/db_priv.h"
+#include "layers/store.h"
+
+/* The database blobs/; what each table holds is told where it is owned. */
+struct store_blobs {
+	struct db db;
+	MDB_dbi chunks; /* chunk.c */
+	MDB_dbi counts; /* chunk.c */
+	MDB_dbi frames; /* chunk.c */
+	MDB_dbi blobs;  /* blob_entry.c */
+	MDB_dbi pages;  /* blob_entry.c */
+};
+
+struct store {
+	char *path;
+	uint64_t map_bytes;
+	int dirs[STORE_DIRS];
+	int lockfd; /* shared flock: somebody has the store open */
+	struct db meta;
+	MDB_dbi records; /* meta.c */
+	struct batch_queue queue;
+	struct lock lock;
+	/* guarded by lock: */
+	struct store_blobs blobs;
+	char boot[BOOT_ID_MAX]; /* "" until asked for */
+};
+
+/* The blobs database; valid until the store is closed. */
+int store_blobs(struct store *store, const struct store_blobs **out, struct err *err) MUST_CHECK;
+
+/*
+ * A write session: while one is open anywhere, collection leaves chunks without
+ * a count alone. It is a shared flock on blobs/sessions, which a collector
+ * takes exclusively before it deletes such chunks; so it ends with its
+ * process, however that ends. Returns a descriptor to close.
+ */
+int store_session(struct store *store, struct err *err) MUST_CHECK;
+
+/* Let subdirectories born in this one start in block groups of their own. */
+void store_spread(int dirfd);
+
+/* This boot's id, read once. */
+int store_boot(struct store *store, char out[static BOOT_ID_MAX], struct err *err) MUST_CHECK;
