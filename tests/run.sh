@@ -75,7 +75,7 @@ build() # PRESET [TARGET...]
 	shift
 	cmake --preset "$preset" >"$reports/configure-$preset.log" 2>&1 ||
 		{ cat "$reports/configure-$preset.log"; return 1; }
-	cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"} >"$reports/build-$preset.log" 2>&1 ||
+	run cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"} >"$reports/build-$preset.log" 2>&1 ||
 		{ grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$reports/build-$preset.log"; return 1; }
 }
 
@@ -161,14 +161,6 @@ ours() # PATTERN...: files of this repository, NUL after each
 	git -c safe.directory="$root" ls-files -z -co --exclude-standard -- "$@"
 }
 
-clang_tidy()
-{
-	jq -j --arg root "$root/" '.[].file | select(startswith($root)) | select(contains("/build/") | not) | . + "\u0000"' \
-		build/tidy/compile_commands.json | sort -zu |
-		xargs -0 -P "$jobs" -n 1 clang-tidy-14 --quiet -p build/tidy 2>"$reports/tidy.log" ||
-		{ grep -E 'error|fatal' "$reports/tidy.log" | head -n 20; return 1; }
-}
-
 stage_tidy()
 {
 	if ! cmake --preset tidy >"$reports/configure-tidy.log" 2>&1; then
@@ -184,7 +176,10 @@ stage_tidy()
 		--suppress=memleak --suppress=resourceLeak --suppress=missingIncludeSystem \
 		--suppress=readdirCalled --library=posix --std=c11 -D_GNU_SOURCE -I "$root" \
 		--file-list="$reports/sources"
-	check "tidy: clang-tidy" clang_tidy
+	jq -j --arg root "$root/" '.[].file | select(startswith($root) and (contains("/build/") | not)) | . + "\u0000"' \
+		build/tidy/compile_commands.json | sort -zu >"$reports/units"
+	check "tidy: clang-tidy" run xargs -0 -a "$reports/units" -P "$jobs" -n 1 clang-tidy-14 --quiet -p build/tidy \
+		2>"$reports/tidy.log"
 }
 
 # Its findings are read by a person: only a build that breaks is a failure.
