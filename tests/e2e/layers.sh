@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a step leaves, name by name: cases in which other builders were wrong.
+. "$(dirname "$0")/lib.sh"
+
+base=$(tiny_base)
+mkdir -p "$work/context/common/sub" "$work/context/other"
+echo f >"$work/context/common/sub/f"
+echo o >"$work/context/other/o"
+
+make() # STEP...: bakes with --context and exports; sets digest
+{
+	rm -rf "$work/out"
+	spec "$work/make.json" "$base" "$@"
+	digest=$(bake "$work/make.json" --context "$work/context" --output "oci:$work/out:x")
+}
+
+manifest()
+{
+	cat "$work/out/blobs/sha256/${digest#sha256:}"
+}
+
+count_layers()
+{
+	manifest | jq '.layers | length'
+}
+
+layer() # the tar of the last layer
+{
+	zstd -dcq "$work/out/blobs/sha256/$(manifest | jq -r '.layers[-1].digest' | cut -d: -f2)"
+}
+
+names() # of the last layer, sorted, as ./-less paths
+{
+	layer | tar -tf - | sed 's|^\./||; /^$/d' | LC_ALL=C sort
+}
+
+files() # unpacked by umoci into $work/bundle/rootfs
+{
+	rm -rf "$work/gzip" "$work/bundle"
+	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/out:x" "oci:$work/gzip:x"
+	umoci unpack --image "$work/gzip:x" "$work/bundle" >/dev/null
+	rootfs=$work/bundle/rootfs
+}
+
+make "RUN true"
+same "a step that changes nothing has no layer" "$(count_layers)" 1
+make "RUN mkdir /s && mv /s /t && rmdir /t && touch /etc/passwd.new && rm /etc/passwd.new"
+files
+same "neither has one that undid it, but for times" "$(names | grep -vxE 'etc/?' | grep -c . || true)" 0
+make "RUN mv /etc/passwd /etc/tmp && mv /etc/tmp /etc/passwd"
+check "a file renamed to and fro is not copied whole, or is what it was" \
+	bash -c '! grep -q passwd <<<"$1" || [ "$2" = 0 ]' - "$(names)" 0
+
+make "RUN mkdir /d && touch /d/a" "RUN rm -rf /d" "RUN mkdir /d && touch /d/b"
+files
+same "a directory made again holds only the new" "$(ls "$rootfs/d")" b
+make "RUN mkdir /d && touch /d/a" "RUN rm -rf /d && mkdir /d && touch /d/b"
+files
+same "in one step, too" "$(ls "$rootfs/d")" b
+make "RUN mkdir /a1 && touch /a1/file" "RUN rm -rf /a1"
+same "a removed directory is one whiteout" "$(names)" .wh.a1
+make "RUN mkdir /a1 && touch /a1/file" "RUN rm -rf /a1 && mkdir /a1"
+files
+check "one made again is there" test -d "$rootfs/a1"
+same "and is empty" "$(ls -A "$rootfs/a1")" ""
+make "RUN mkdir /a && touch /a/a" "RUN rm -rf /a && mkdir /b && ln -s b /a"
+same "no whiteout lies under what is a link now" "$(names | tr '\n' ' ')" "a b/ "
+make "RUN rm /bin/wget && mkdir /bin/wget" "RUN rmdir /bin/wget && ln -s busybox /bin/wget"
+files
+same "link to directory and back" "$(readlink "$rootfs/bin/wget")" busybox
+make "RUN mkdir -p /srv/dir && echo first > /srv/dir/first" "RUN rm /srv/dir/first"
+same "a removed file is a whiteout" "$(names | grep -c '^srv/dir/.wh.first$')" 1
+make "RUN mkdir /srv/apache" "RUN echo x > /srv/apache/run" "RUN chmod 0500 /srv/apache/run"
+files
+same "a mode that is all that changed" "$(stat -c %a "$rootfs/srv/apache/run")" 500
+make "RUN mkdir /s1 && echo a > /s1/a && ln /s1/a /s1/b"
+same "a hard link is one, by a relative name" "$(layer | tar -tvf - | grep -c 'link to \(\./\)\?s1/')" 1
+make "RUN head -c 1048576 /dev/urandom > /f" "RUN ln /f /g"
+files
+same "a link across layers links both names" "$(stat -c %h "$rootfs/f" "$rootfs/g" | sort -u)" 2
+make "RUN truncate -s 20G /sparse && echo end >> /sparse"
+check "a sparse file makes a small layer" test "$(du -sm "$work/out" | cut -f1)" -lt 64
+make "RUN for i in etc proc sys dev run tmp; do test -d /\$i; done; cat /etc/resolv.conf /etc/hosts"
+same "what was mounted for the step is in no layer" "$(count_layers)" 1
+make "RUN if mknod /node c 0 0; then exit 3; fi"
+same "a device that would pass for a whiteout cannot be made" "$(count_layers)" 1
+make "RUN (sleep 0.2; echo late > /late) & true"
+check "a process that outlives its step is ended" bash -c '! grep -qx late <<<"$1"' - "$(names 2>/dev/null)"
+
+make "COPY common/sub/f tmp/"
+files
+same "COPY into /tmp keeps its mode" "$(stat -c %a "$rootfs/tmp")" 1777
+make "COPY --chown=1000:1000 --chmod=640 common/sub/f /new/dir/f"
+files
+same "owner and mode of a copied file" "$(stat -c '%u:%g %a' "$rootfs/new/dir/f")" "1000:1000 640"
+check "its parents can be entered" test -n "$(find "$rootfs/new/dir" -maxdepth 0 -perm -111)"
+make "COPY common /c" "RUN ls -R /c"
+make "COPY common /c" "RUN ls -R /c"
+same "copied twice: cached" "$(cached)" 2
+find "$work/context" -exec touch -d 2001-01-01 {} +
+cp -R "$work/context" "$work/elsewhere"
+spec "$work/make.json" "$base" "COPY common /c" "RUN ls -R /c"
+same "from another place, with other times: cached" \
+	"$(bake "$work/make.json" --context "$work/elsewhere" >/dev/null; cached)" 2
+chmod 700 "$work/context/common/sub"
+make "COPY common /c" "RUN ls -R /c"
+same "a directory's mode is a change" "$(cached)" 0
+files
+same "and arrives" "$(stat -c %a "$rootfs/c/sub")" 700
+mv "$work/context/common/sub/f" "$work/context/common/sub/g"
+make "COPY common /c"
+files
+same "so is a name" "$(ls "$rootfs/c/sub")" g
+make "COPY common /y"
+check "so is a destination" test "$(cached)" = 0
+ln -s /nowhere "$work/context/common/dangling"
+make "COPY common /c"
+files
+same "links inside a copied directory stay links" "$(readlink "$rootfs/c/dangling")" /nowhere
+
+spec "$work/make.json" "$base" "COPY common /c" "WORKDIR /made/here" "RUN mkdir d && touch d/f"
+for mask in 000 077; do
+	rm -rf "$work/out"
+	(umask "$mask" && hearth bake "$work/make.json" --context "$work/context" --data "$work/data-$mask" \
+		--output "oci:$work/out:x") >/dev/null 2>&1
+	files
+	"$here/listing.py" "$rootfs" >"$work/listing-$mask"
+done
+same "the caller's umask is in nothing" "$(cat "$work/listing-000")" "$(cat "$work/listing-077")"
+
+spec "$work/long.json" "$base" "RUN yes 0123456789012345678901234567890123456789 | head -n 500000"
+hearth bake "$work/long.json" >/dev/null 2>"$work/long.log"
+same "no line of a long log is lost" "$(grep -c 0123456789012345678901234567890123456789 "$work/long.log")" 500000
+
+spec "$work/twin.json" "$base" "RUN echo ran; sleep 1; cat /proc/sys/kernel/random/uuid > /uuid"
+for n in 1 2 3; do
+	hearth bake "$work/twin.json" >"$work/twin-$n" 2>"$work/twin-$n.log" &
+	twins[n]=$!
+done
+wait "${twins[@]}"
+same "three bakes of one step at once run it once" "$(cat "$work"/twin-[123] | sort -u | wc -l)" 1
+nothing_left "nothing is left over"
+finish
