@@ -21,3 +21,16 @@ struct source {
 	 */
 	int (*read)(struct source *source, struct str *out, struct err *err);
 };
+
+/* A sink that gathers everything in a buf; the buf's ceiling is its own. */
+struct buf_sink {
+	struct sink sink;
+	struct buf *buf;
+};
+
+static inline int buf_sink_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	return buf_add(((struct buf_sink *)sink)->buf, bytes, err);
+}
+
+#define BUF_SINK(into) ((struct buf_sink){{buf_sink_write}, (into)})

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/auth_priv.h"
+
+#include "layers/base/clock.h"
+#include "layers/base/json.h"
+#include "layers/base/lock.h"
+#include "registry/url_priv.h"
+
+#include <ctype.h>
+
+#define AUTH_LIFE_MS 60000              /* of a token that does not say */
+#define AUTH_LIFE_MAX_MS (24 * 3600000) /* one that says more is asked for daily */
+#define AUTH_MARGIN_MS 10000            /* and at most a tenth of its life */
+
+enum auth_scheme { AUTH_NONE, AUTH_BASIC, AUTH_BEARER };
+
+struct auth {
+	struct retry retry;
+	struct buf path;
+	struct buf user;
+	struct buf password;
+	struct lock lock;
+	pthread_cond_t changed;
+	/* guarded by lock: */
+	enum auth_scheme scheme;
+	unsigned generation;
+	bool fetching;       /* a thread is at the token service */
+	struct buf question; /* the URL that gave the token */
+	bool with_password;  /* whether it is asked with credentials */
+	struct buf token;
+	int64_t expires_ms; /* monotonic */
+};
+
+int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
+{
+	struct auth *auth = calloc(1, sizeof(*auth));
+
+	if (!auth)
+		abort();
+	auth->retry = spec->retry;
+	auth->path = BUF_INIT(HTTP_URL_MAX);
+	auth->user = BUF_INIT(HTTP_URL_MAX);
+	auth->password = BUF_INIT(HTTP_URL_MAX);
+	auth->question = BUF_INIT(HTTP_URL_MAX);
+	auth->token = BUF_INIT(AUTH_TOKEN_MAX);
+	auth->lock = (struct lock)LOCK_INIT;
+	if (pthread_cond_init(&auth->changed, NULL) != 0)
+		abort();
+	if (buf_add(&auth->path, spec->path, err) < 0 ||
+	    buf_add(&auth->user, spec->user, err) < 0 ||
+	    buf_add(&auth->password, spec->password, err) < 0) {
+		auth_close(auth);
+		return err_ctx(err, "credentials");
+	}
+	*out = auth;
+	return 0;
+}
+
+void auth_close(struct auth *auth)
+{
+	if (!auth)
+		return;
+	if (auth->password.ptr)
+		explicit_bzero(auth->password.ptr, auth->password.len);
+	if (auth->token.ptr)
+		explicit_bzero(auth->token.ptr, auth->token.len);
+	buf_done(&auth->path);
+	buf_done(&auth->user);
+	buf_done(&auth->password);
+	buf_done(&auth->question);
+	buf_done(&auth->token);
+	(void)pthread_cond_destroy(&auth->changed);
+	free(auth);
+}
+
+bool auth_has_credentials(const struct auth *auth)
+{
+	return auth->user.len > 0;
+}
+
+/* The last labels of a name, or NULL where it has fewer. */
+static const char *host_tail(const char *host, int labels)
+{
+	const char *at = host + strlen(host);
+
+	while (at > host) {
+		if (at[-1] == '.' && --labels == 0)
+			return at;
+		at--;
+	}
+	return labels == 1 ? host : NULL;
+}
+
+/*
+ * The part of a name that one owner registered. There is no list of public
+ * suffixes here: two labels, or three where the last two look like one of a
+ * country ("co.uk").
+ */
+static const char *host_domain(const char *host)
+{
+	const char *two = host_tail(host, 2);
+	const char *dot = two ? strchr(two, '.') : NULL;
+
+	if (dot && strlen(dot + 1) == 2 && dot - two <= 3)
+		return host_tail(host, 3);
+	return two;
+}
+
+bool auth_trusts(const char *base, const char *realm)
+{
+	struct url registry;
+	struct url service;
+	const char *ours;
+	const char *theirs;
+	struct err err;
+
+	if (url_parse(base, &registry, &err) < 0 || url_parse(realm, &service, &err) < 0)
+		return false;
+	if (registry.secure && !service.secure)
+		return false;
+	if (strcmp(registry.host, service.host) == 0)
+		return true;
+	if (url_host_is_address(registry.host) || url_host_is_address(service.host) ||
+	    !service.secure)
+		return false;
+	ours = host_domain(registry.host);
+	theirs = host_domain(service.host);
+	return ours && theirs && strcmp(ours, theirs) == 0;
+}
+
+bool auth_may_ask(const char *base, const char *realm)
+{
+	struct url registry;
+	struct url service;
+	struct err err;
+
+	if (url_parse(base, &registry, &err) < 0 || url_parse(realm, &service, &err) < 0)
+		return false;
+	if (strcmp(registry.host, service.host) != 0 && url_host_is_private(service.host))
+		return false;
+	return service.secure || !registry.secure;
+}
+
+/* The token of an answer, which must be fit for a header. */
+static int token_read(struct str text, struct buf *out, int64_t *out_life_ms, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	struct err why = {0};
+	struct str token = STR("");
+	int64_t seconds = 0;
+
+	if (json_parse(text, AUTH_ANSWER_MAX, &document, &why) < 0 || !json_is_object(document))
+		return err_set(err, ERR_REMOTE, "its answer is not JSON");
+	if (json_get_string(document, "", "token", &token, &why) < 0 ||
+	    (token.len == 0 && json_get_string(document, "", "access_token", &token, &why) < 0))
+		return err_set(err, ERR_REMOTE, "%s", why.text);
+	if (token.len == 0)
+		return err_set(err, ERR_REMOTE, "its answer holds no token");
+	for (size_t i = 0; i < token.len; i++) {
+		if (!isgraph((unsigned char)token.ptr[i]))
+			return err_set(err, ERR_REMOTE, "its token is not one");
+	}
+	*out_life_ms = AUTH_LIFE_MS;
+	if (json_get_int(document, "", "expires_in", &seconds, &why) == 1 && seconds > 0)
+		*out_life_ms =
+			seconds < AUTH_LIFE_MAX_MS / 1000 ? seconds * 1000 : AUTH_LIFE_MAX_MS;
+	buf_clear(out);
+	return buf_add(out, token, err);
+}
+
+static int token_refused(long status, bool with_password, struct err *err)
+{
+	if (status == 401 || status == 403)
+		return err_set(err, ERR_UNAUTHORIZED,
+			       with_password ? "it refuses these credentials"
+					     : "it gives nothing without credentials");
+	return err_set(err, ERR_REMOTE, "unexpected status %ld", status);
+}
+
+/* Ask until an answer comes, as often as other requests are tried. */
+static int token_ask(const struct auth *auth, struct http *http, const char *question,
+		     bool with_password, struct buf *answer, struct err *err)
+{
+	auto_http_response struct http_response response = {0};
+	struct buf_sink sink = BUF_SINK(answer);
+	struct retry retry = auth->retry;
+	struct url url;
+	struct http_request request = {
+		.url = question,
+		.user = with_password ? auth->user.ptr : NULL,
+		.password = with_password ? buf_str(&auth->password).ptr : NULL,
+		.body = &sink.sink,
+	};
+
+	if (url_parse(question, &url, err) < 0)
+		return -1;
+	request.direct = url_host_is_loopback(url.host);
+	for (;;) {
+		bool again;
+
+		buf_clear(answer);
+		if (http_send(http, &request, &response, err) == 0) {
+			if (response.status == 200)
+				return 0;
+			again = retry_status(response.status);
+			(void)token_refused(response.status, with_password, err);
+		} else {
+			again = response.worth_retrying;
+		}
+		if (!again || retry_wait(&retry, http, response.retry_after_ms, err) < 0)
+			return -1;
+	}
+}
+
+/* Fetch a token for `question`, without the lock, and keep it. */
+static int token_fetch(struct auth *auth, struct http *http, const char *question,
+		       bool with_password, struct err *err)
+{
+	auto_buf struct buf answer = BUF_INIT(AUTH_ANSWER_MAX);
+	auto_buf struct buf token = BUF_INIT(AUTH_TOKEN_MAX);
+	int64_t asked_ms = clock_monotonic_ms();
+	int64_t life_ms = 0;
+	int64_t margin_ms;
+	struct url url;
+	int result;
+
+	result = token_ask(auth, http, question, with_password, &answer, err);
+	if (result == 0)
+		result = token_read(buf_str(&answer), &token, &life_ms, err);
+	if (result < 0 && err->kind != ERR_CANCELLED) {
+		struct err ignored;
+
+		if (url_parse(question, &url, &ignored) == 0)
+			(void)err_ctx(err, "token service %s", url.host);
+	}
+	margin_ms = life_ms / 10 < AUTH_MARGIN_MS ? life_ms / 10 : AUTH_MARGIN_MS;
+
+	lock_take(&auth->lock);
+	auth->fetching = false;
+	if (result == 0) {
+		buf_clear(&auth->token);
+		result = buf_add(&auth->token, buf_str(&token), err);
+		auth->expires_ms = asked_ms + life_ms - margin_ms;
+		auth->generation++;
+	}
+	(void)pthread_cond_broadcast(&auth->changed);
+	lock_drop(&auth->lock);
+	return result;
+}
+
+static void auth_await_locked(struct auth *auth) REQUIRES(auth->lock);
+static void auth_await_locked(struct auth *auth)
+{
+	while (auth->fetching)
+		(void)pthread_cond_wait(&auth->changed, &auth->lock.os);
+}
+
+static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *err)
+	REQUIRES(auth->lock);
+static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *err)
+{
+	out->generation = auth->generation;
+	out->user = auth->scheme == AUTH_BASIC ? auth->user.ptr : NULL;
+	out->password = auth->scheme == AUTH_BASIC ? buf_str(&auth->password).ptr : NULL;
+	out->token.max = AUTH_TOKEN_MAX;
+	buf_clear(&out->token);
+	if (auth->scheme != AUTH_BEARER)
+		return 0;
+	return buf_add(&out->token, buf_str(&auth->token), err);
+}
+
+int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err *err)
+{
+	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
+	bool with_password;
+	bool stale;
+	int result;
+
+	lock_take(&auth->lock);
+	auth_await_locked(auth);
+	stale = auth->scheme == AUTH_BEARER && clock_monotonic_ms() >= auth->expires_ms;
+	with_password = auth->with_password;
+	result = stale ? buf_add(&question, buf_str(&auth->question), err)
+		       : grant_fill_locked(auth, out, err);
+	auth->fetching = stale && result == 0;
+	lock_drop(&auth->lock);
+	if (result < 0 || !stale)
+		return result;
+
+	if (token_fetch(auth, http, question.ptr, with_password, err) < 0)
+		return -1;
+	lock_take(&auth->lock);
+	result = grant_fill_locked(auth, out, err);
+	lock_drop(&auth->lock);
+	return result;
+}
+
+/* The best of all challenges of an answer: a token, else Basic where we have a password. */
+static bool challenge_pick(const struct auth *auth, const struct http_response *response,
+			   struct challenge *out)
+{
+	struct str headers = buf_str(&response->headers);
+	bool basic = false;
+	struct str field;
+
+	while (http_header_next(&headers, "WWW-Authenticate", &field)) {
+		while (challenge_next(&field, out)) {
+			if (out->scheme == CHALLENGE_BEARER && out->realm.len > 0)
+				return true;
+			basic = basic || out->scheme == CHALLENGE_BASIC;
+		}
+	}
+	out->scheme = CHALLENGE_BASIC;
+	return basic && auth_has_credentials(auth);
+}
+
+/* One scope parameter for each scope of the challenge. */
+static int question_add_scopes(const struct auth *auth, struct str scopes, struct buf *question,
+			       struct err *err)
+{
+	auto_buf struct buf own = BUF_INIT(HTTP_URL_MAX);
+
+	if (buf_addf(&own, err, "repository:" STR_FMT ":pull", STR_ARG(buf_str(&auth->path))) < 0)
+		return -1;
+	if (scopes.len == 0)
+		scopes = buf_str(&own);
+	while (scopes.len > 0) {
+		const char *blank = memchr(scopes.ptr, ' ', scopes.len);
+		struct str one = {scopes.ptr, blank ? (size_t)(blank - scopes.ptr) : scopes.len};
+		size_t used = blank ? one.len + 1 : one.len;
+
+		if (one.len > 0 && url_add_query(question, "scope", one, err) < 0)
+			return -1;
+		scopes = (struct str){scopes.ptr + used, scopes.len - used};
+	}
+	return 0;
+}
+
+/* The URL to ask, and whether with the credentials. */
+static int question_make(const struct auth *auth, const char *base,
+			 const struct challenge *challenge, struct buf *out, bool *out_password,
+			 struct err *err)
+{
+	if (url_join(base, challenge->realm, out, err) < 0)
+		return -1;
+	if (!auth_may_ask(base, out->ptr))
+		return err_set(err, ERR_DENIED,
+			       "the registry sends us to a token service that is not to be "
+			       "trusted, %s",
+			       out->ptr);
+	*out_password = auth_has_credentials(auth);
+	if (*out_password && !auth_trusts(base, out->ptr))
+		return err_set(err, ERR_DENIED,
+			       "the registry wants its credentials sent to %s, which is not "
+			       "of its domain",
+			       out->ptr);
+	if (challenge->service.len > 0 &&
+	    url_add_query(out, "service", challenge->service, err) < 0)
+		return -1;
+	return question_add_scopes(auth, challenge->scope, out, err);
+}
+
+static int auth_use_basic(struct auth *auth, const struct grant *used, struct err *err)
+{
+	bool tried;
+
+	lock_take(&auth->lock);
+	tried = auth->scheme == AUTH_BASIC && auth->generation == used->generation;
+	if (auth->scheme != AUTH_BASIC) {
+		auth->scheme = AUTH_BASIC;
+		auth->generation++;
+	}
+	lock_drop(&auth->lock);
+	if (tried)
+		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses these credentials");
+	return 0;
+}
+
+static int auth_use_bearer(struct auth *auth, struct http *http, const char *question,
+			   bool with_password, const struct grant *used, struct err *err)
+{
+	int result = 0;
+	bool newer;
+
+	lock_take(&auth->lock);
+	auth_await_locked(auth);
+	newer = auth->generation != used->generation;
+	if (!newer) {
+		buf_clear(&auth->question);
+		result = buf_add(&auth->question, str_of(question), err);
+		auth->scheme = AUTH_BEARER;
+		auth->with_password = with_password;
+		auth->expires_ms = 0;
+		auth->fetching = result == 0;
+	}
+	lock_drop(&auth->lock);
+	if (newer || result < 0)
+		return result;
+	return token_fetch(auth, http, question, with_password, err);
+}
+
+int auth_renew(struct auth *auth, struct http *http, const char *base,
+	       const struct http_response *response, const struct grant *used, struct err *err)
+{
+	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
+	struct challenge challenge;
+	bool with_password;
+
+	if (!challenge_pick(auth, response, &challenge))
+		return err_set(err, ERR_UNAUTHORIZED, "the registry wants credentials%s",
+			       auth_has_credentials(auth) ? " of a kind that is not supported"
+							  : "");
+	if (challenge.scheme == CHALLENGE_BASIC)
+		return auth_use_basic(auth, used, err);
+	if (question_make(auth, base, &challenge, &question, &with_password, err) < 0)
+		return -1;
+	return auth_use_bearer(auth, http, question.ptr, with_password, used, err);
+}

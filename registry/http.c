@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/http_priv.h"
+
+#include "layers/base/clock.h"
+
+#include <curl/curl.h>
+#include <poll.h>
+#include <strings.h>
+
+#define HTTP_READ_SIZE (256L * 1024)
+#define HTTP_POLL_MS 1000
+#define HTTP_USER_AGENT "hearth/0.1"
+
+struct http {
+	struct http_options options;
+	CURL *easy;
+	CURLM *multi;
+	char why[CURL_ERROR_SIZE];
+	/* of the request that is being sent: */
+	const struct http_request *request;
+	struct http_response *response;
+	struct curl_slist *headers;
+	struct err failure;  /* of a callback of ours */
+	uint64_t bytes;      /* received */
+	uint64_t bytes_then; /* at `since_ms` */
+	int64_t since_ms;    /* moves on while the sink makes us wait */
+};
+
+int http_open(const struct http_options *options, struct http **out, struct err *err)
+{
+	struct http *http;
+
+	/* Counted and thread-safe since 7.84. */
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(err, ERR_OS, "libcurl cannot start");
+	http = calloc(1, sizeof(*http));
+	if (!http)
+		abort();
+	http->options = *options;
+	if (http->options.connect_ms == 0)
+		http->options.connect_ms = HTTP_CONNECT_MS;
+	if (http->options.stall_ms == 0)
+		http->options.stall_ms = HTTP_STALL_MS;
+	http->easy = curl_easy_init();
+	http->multi = curl_multi_init();
+	if (!http->easy || !http->multi)
+		abort();
+	*out = http;
+	return 0;
+}
+
+void http_close(struct http *http)
+{
+	if (!http)
+		return;
+	curl_easy_cleanup(http->easy);
+	(void)curl_multi_cleanup(http->multi);
+	free(http);
+	curl_global_cleanup();
+}
+
+int http_check_cancel(const struct http *http, struct err *err)
+{
+	if (cancel_check(http->options.cancel, err) < 0)
+		return -1;
+	return cancel_check(http->options.cancel_too, err);
+}
+
+int http_wait(const struct http *http, int64_t ms, struct err *err)
+{
+	const int64_t until = clock_monotonic_ms() + ms;
+
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = cancel_fd(http->options.cancel), .events = POLLIN},
+			{.fd = cancel_fd(http->options.cancel_too), .events = POLLIN},
+		};
+		int64_t left = until - clock_monotonic_ms();
+		struct timespec timeout = {left / 1000, left % 1000 * 1000000};
+
+		if (http_check_cancel(http, err) < 0)
+			return -1;
+		if (left <= 0)
+			return 0;
+		if (ppoll(fds, 2, &timeout, NULL) < 0 && errno != EINTR)
+			return err_os(err, errno, "wait");
+	}
+}
+
+/* Anything but len makes libcurl end the transfer. */
+static size_t http_took(size_t len, int result)
+{
+	return result < 0 ? len + 1 : len;
+}
+
+static size_t http_on_header(char *bytes, size_t one, size_t len, void *ctx)
+{
+	struct http *http = ctx;
+	struct http_response *response = http->response;
+	struct str line = {bytes, len * one};
+	int result;
+
+	http->bytes += line.len;
+	/* An informational response or a proxy's may come before the real one. */
+	if (str_starts(line, STR("HTTP/")))
+		buf_clear(&response->headers);
+	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
+		line.len--;
+	result = buf_addf(&response->headers, &http->failure, STR_FMT "\n", STR_ARG(line));
+	if (result < 0)
+		(void)err_set(&http->failure, ERR_LIMIT, "headers of more than %zu bytes",
+			      HTTP_HEADERS_MAX);
+	return http_took(len * one, result);
+}
+
+/* The explanation of a refusal, as far as there is room. */
+static void http_keep_error(struct http_response *response, struct str bytes)
+{
+	size_t room = response->error_body.max - response->error_body.len;
+	struct err full;
+
+	if (bytes.len > room)
+		bytes.len = room;
+	if (buf_add(&response->error_body, bytes, &full) < 0)
+		abort(); /* there was room */
+}
+
+static int http_give(struct http *http, struct str bytes)
+{
+	struct http_response *response = http->response;
+
+	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
+	if (response->status != 200 && response->status != 206) {
+		http_keep_error(response, bytes);
+		return 0;
+	}
+	if (!http->request->body)
+		return 0;
+	return http->request->body->write(http->request->body, bytes, &http->failure);
+}
+
+static size_t http_on_body(char *bytes, size_t one, size_t len, void *ctx)
+{
+	struct http *http = ctx;
+	int64_t before = clock_monotonic_ms();
+	int result;
+
+	http->bytes += len * one;
+	result = http_give(http, (struct str){bytes, len * one});
+	http->since_ms += clock_monotonic_ms() - before;
+	return http_took(len * one, result);
+}
+
+static void http_add_header(struct http *http, const char *name, const char *value)
+{
+	auto_buf struct buf line = BUF_INIT(HTTP_HEADERS_MAX);
+	struct curl_slist *longer;
+	struct err err;
+
+	if (buf_addf(&line, &err, "%s: %s", name, value) < 0)
+		abort();
+	longer = curl_slist_append(http->headers, line.ptr);
+	if (!longer)
+		abort();
+	http->headers = longer;
+}
+
+static void http_set_headers(struct http *http, const struct http_request *request)
+{
+	http_add_header(http, "Accept-Encoding", "identity");
+	if (request->accept)
+		http_add_header(http, "Accept", request->accept);
+	if (request->range) {
+		char range[64];
+
+		(void)snprintf(range, sizeof(range), "bytes=%s", request->range);
+		http_add_header(http, "Range", range);
+	}
+	(void)curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers);
+}
+
+static void http_set_credential(CURL *easy, const struct http_request *request)
+{
+	if (request->bearer) {
+		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		(void)curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, request->bearer);
+	} else if (request->user) {
+		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		(void)curl_easy_setopt(easy, CURLOPT_USERNAME, request->user);
+		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, request->password);
+	}
+}
+
+static void http_prepare(struct http *http, const struct http_request *request)
+{
+	CURL *easy = http->easy;
+
+	curl_easy_reset(easy);
+	(void)curl_easy_setopt(easy, CURLOPT_URL, request->url);
+	(void)curl_easy_setopt(easy, CURLOPT_NOBODY, request->head ? 1L : 0L);
+	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+	/* One connection is one stream, so a sink that blocks holds up nothing else. */
+	(void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	(void)curl_easy_setopt(easy, CURLOPT_USERAGENT, HTTP_USER_AGENT);
+	(void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, HTTP_READ_SIZE);
+	(void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)http->options.connect_ms);
+	(void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* A cancel does not wait for a resolver that hangs. */
+	(void)curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	if (http->options.ca_file)
+		(void)curl_easy_setopt(easy, CURLOPT_CAINFO, http->options.ca_file);
+	if (request->direct)
+		(void)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	(void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, http->why);
+	(void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, http_on_header);
+	(void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, http);
+	(void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, http_on_body);
+	(void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, http);
+	http_set_headers(http, request);
+	http_set_credential(easy, request);
+}
+
+static void http_begin(struct http *http, const struct http_request *request,
+		       struct http_response *response)
+{
+	http->request = request;
+	http->response = response;
+	http->headers = NULL;
+	http->failure = (struct err){0};
+	http->why[0] = '\0';
+	http->bytes = http->bytes_then = 0;
+	http->since_ms = clock_monotonic_ms();
+	response->status = 0;
+	response->headers.max = HTTP_HEADERS_MAX;
+	response->error_body.max = HTTP_ERROR_BODY_MAX;
+	buf_clear(&response->headers);
+	buf_clear(&response->error_body);
+	response->redirect[0] = '\0';
+	response->retry_after_ms = -1;
+	response->worth_retrying = false;
+}
+
+static int http_check_stall(struct http *http, struct err *err)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (http->bytes - http->bytes_then >= HTTP_STALL_BYTES) {
+		http->bytes_then = http->bytes;
+		http->since_ms = now;
+	}
+	if (now - http->since_ms <= http->options.stall_ms)
+		return 0;
+	http->response->worth_retrying = true;
+	return err_set(err, ERR_TIMEOUT, "the server was silent for %d ms", http->options.stall_ms);
+}
+
+/* Turn the crank until the transfer has ended. */
+static int http_run(struct http *http, struct err *err)
+{
+	struct curl_waitfd waits[2];
+	unsigned wait_count = 0;
+	int running = 1;
+
+	if (cancel_fd(http->options.cancel) >= 0)
+		waits[wait_count++] = (struct curl_waitfd){.fd = cancel_fd(http->options.cancel),
+							   .events = CURL_WAIT_POLLIN};
+	if (cancel_fd(http->options.cancel_too) >= 0)
+		waits[wait_count++] = (struct curl_waitfd){
+			.fd = cancel_fd(http->options.cancel_too), .events = CURL_WAIT_POLLIN};
+	while (running > 0) {
+		if (http_check_cancel(http, err) < 0)
+			return -1;
+		if (curl_multi_perform(http->multi, &running) != CURLM_OK)
+			return err_set(err, ERR_OS, "libcurl gave up");
+		if (running == 0)
+			break;
+		if (http_check_stall(http, err) < 0)
+			return -1;
+		if (curl_multi_poll(http->multi, waits, wait_count,
+				    http->options.stall_ms < HTTP_POLL_MS ? http->options.stall_ms
+									  : HTTP_POLL_MS,
+				    NULL) != CURLM_OK)
+			return err_set(err, ERR_OS, "libcurl cannot wait");
+	}
+	return 0;
+}
+
+static CURLcode http_result(struct http *http)
+{
+	const CURLMsg *message;
+	CURLcode code = CURLE_OK;
+	int left;
+
+	while ((message = curl_multi_info_read(http->multi, &left))) {
+		if (message->msg == CURLMSG_DONE)
+			code = message->data.result;
+	}
+	return code;
+}
+
+/* What libcurl says, and whether trying again can help. */
+static int http_explain(struct http *http, CURLcode code, struct err *err)
+{
+	const char *why = http->why[0] ? http->why : curl_easy_strerror(code);
+
+	switch ((int)code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_ISSUER_ERROR:
+		return err_set(err, ERR_REMOTE,
+			       "its certificate is not trusted (%s); name its authority's "
+			       "certificate as the CA file",
+			       why);
+	case CURLE_URL_MALFORMAT:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_LOGIN_DENIED:
+		return err_set(err, ERR_REMOTE, "the server sends us to a bad URL (%s)", why);
+	case CURLE_OPERATION_TIMEDOUT:
+		http->response->worth_retrying = true;
+		return err_set(err, ERR_TIMEOUT, "%s", why);
+	case CURLE_SSL_CONNECT_ERROR:
+		if (strstr(why, "wrong version number") || strstr(why, "packet length"))
+			return err_set(err, ERR_REMOTE,
+				       "the server does not speak HTTPS; plain HTTP has to be "
+				       "asked for");
+		break;
+	default:
+		break;
+	}
+	http->response->worth_retrying = true;
+	return err_set(err, ERR_REMOTE, "%s", why);
+}
+
+static void http_note_answer(struct http *http)
+{
+	struct http_response *response = http->response;
+	const char *redirect = NULL;
+	curl_off_t seconds = 0;
+
+	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
+	(void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
+	if (redirect && strlen(redirect) < sizeof(response->redirect))
+		memcpy(response->redirect, redirect, strlen(redirect) + 1);
+	(void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &seconds);
+	if (seconds > 0)
+		response->retry_after_ms = (int64_t)seconds * 1000;
+}
+
+static int http_transfer(struct http *http, struct err *err)
+{
+	CURLcode code;
+
+	if (curl_multi_add_handle(http->multi, http->easy) != CURLM_OK)
+		return err_set(err, ERR_OS, "libcurl cannot start a transfer");
+	if (http_run(http, err) < 0)
+		return -1;
+	code = http_result(http);
+	if (http->failure.kind != ERR_NONE) {
+		*err = http->failure;
+		return -1;
+	}
+	if (code != CURLE_OK)
+		return http_explain(http, code, err);
+	http_note_answer(http);
+	return 0;
+}
+
+int http_send(struct http *http, const struct http_request *request, struct http_response *response,
+	      struct err *err)
+{
+	int result;
+
+	http_begin(http, request, response);
+	http_prepare(http, request);
+	result = http_transfer(http, err);
+	(void)curl_multi_remove_handle(http->multi, http->easy);
+	curl_slist_free_all(http->headers);
+	return result;
+}
+
+bool http_header_next(struct str *rest, const char *name, struct str *out)
+{
+	const size_t name_len = strlen(name);
+
+	while (rest->len > 0) {
+		const char *end = memchr(rest->ptr, '\n', rest->len);
+		struct str line = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
+		size_t used = end ? line.len + 1 : line.len;
+
+		*rest = (struct str){rest->ptr + used, rest->len - used};
+		if (line.len <= name_len || line.ptr[name_len] != ':' ||
+		    strncasecmp(line.ptr, name, name_len) != 0)
+			continue;
+		line = (struct str){line.ptr + name_len + 1, line.len - name_len - 1};
+		while (line.len > 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
+			line = (struct str){line.ptr + 1, line.len - 1};
+		while (line.len > 0 &&
+		       (line.ptr[line.len - 1] == ' ' || line.ptr[line.len - 1] == '\t'))
+			line.len--;
+		*out = line;
+		return true;
+	}
+	return false;
+}
+
+struct str http_header(const struct http_response *response, const char *name)
+{
+	struct str rest = buf_str(&response->headers);
+	struct str value;
+
+	return http_header_next(&rest, name, &value) ? value : STR("");
+}
+
+void http_response_done(struct http_response *response)
+{
+	buf_done(&response->headers);
+	buf_done(&response->error_body);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_priv.h - one request and its answer, over libcurl.
+ *
+ * A struct http is a pool of connections that belongs to one thread. It sends
+ * what it is told to, once: no redirect is followed, no request repeated and no
+ * challenge answered here (fetch.c does), so that a credential goes to the one
+ * URL that it was given for.
+ *
+ * Certificates are always verified. Bytes are as the server sent them: nothing
+ * is asked for compressed, and what comes so anyway is not unpacked. A peer
+ * that brings less than HTTP_STALL_BYTES in stall_ms while we wait for it is
+ * given up; the time in which the sink makes us wait does not count.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/base/sink.h"
+
+#include <stdint.h>
+
+#define HTTP_HEADERS_MAX ((size_t)64 * 1024)
+#define HTTP_ERROR_BODY_MAX ((size_t)8 * 1024) /* enough for any list of errors */
+#define HTTP_URL_MAX ((size_t)16 * 1024)       /* signed URLs are long */
+#define HTTP_STALL_BYTES 1024
+#define HTTP_CONNECT_MS 15000
+#define HTTP_STALL_MS 30000
+
+struct http;
+
+struct http_options {
+	const char *ca_file; /* NULL for the system's */
+	int connect_ms;      /* 0 for HTTP_CONNECT_MS */
+	int stall_ms;        /* 0 for HTTP_STALL_MS */
+	const struct cancel *cancel;
+	const struct cancel *cancel_too; /* of the work that this is a part of; may be NULL */
+};
+
+/* Borrows what options point to. */
+int http_open(const struct http_options *options, struct http **out, struct err *err) MUST_CHECK;
+void http_close(struct http *http);
+
+/* Of both cancels: 0, or ERR_CANCELLED. */
+int http_check_cancel(const struct http *http, struct err *err) MUST_CHECK;
+
+/* Wait so long, or fail with ERR_CANCELLED. */
+int http_wait(const struct http *http, int64_t ms, struct err *err) MUST_CHECK;
+
+struct http_request {
+	const char *url;
+	bool head;          /* HEAD, else GET */
+	bool direct;        /* by no proxy: the host is this one */
+	const char *accept; /* the header's value, or NULL */
+	const char *range;  /* "0-99", or NULL */
+	const char *bearer; /* a token, or NULL */
+	const char *user;   /* with password: Basic; or NULL */
+	const char *password;
+	struct sink *body; /* gets the body of a 200 or 206, once the headers are there */
+};
+
+struct http_response {
+	long status;                 /* 0 where none arrived */
+	struct buf headers;          /* "Name: value\n" each, of the last response */
+	struct buf error_body;       /* of any other status, as far as it fits */
+	char redirect[HTTP_URL_MAX]; /* absolute, or "" */
+	int64_t retry_after_ms;      /* -1 where none was said */
+	bool worth_retrying;         /* after a failure: another try may end otherwise */
+};
+
+/*
+ * 0 whatever the status is; -1 where no whole answer came: ERR_REMOTE,
+ * ERR_TIMEOUT, ERR_LIMIT (headers), ERR_CANCELLED, or what the sink failed with.
+ * *response is valid in both cases, and may be used again.
+ */
+int http_send(struct http *http, const struct http_request *request, struct http_response *response,
+	      struct err *err) MUST_CHECK;
+
+/* The value of a header, by its name in any case, or "". */
+struct str http_header(const struct http_response *response, const char *name);
+
+/* The same for one that may come several times: *rest starts as the headers. */
+bool http_header_next(struct str *rest, const char *name, struct str *out);
+
+void http_response_done(struct http_response *response);
+
+DEFINE_AUTO(http, struct http *, http_close);
+static inline void auto_http_response_release(struct http_response *slot)
+{
+	http_response_done(slot);
+}
+#define auto_http_response AUTO(http_response)

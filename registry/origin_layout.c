@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/fd.h"
+#include "registry/layout_priv.h"
+#include "registry/origin_priv.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+#define ORIGIN_READ_SIZE ((size_t)256 * 1024)
+
+struct layout {
+	struct origin origin;
+	const struct reference *reference;
+	const struct cancel *cancel;
+	const struct cancel *stop;
+	int dirfd;
+};
+
+static int layout_origin_resolve(struct origin *origin, struct digest *out, struct err *err)
+{
+	const struct layout *layout = (const struct layout *)origin;
+
+	return layout_resolve(layout->reference->path, layout->reference->tag, out, err);
+}
+
+static int layout_origin_document(struct origin *origin, const struct digest *digest,
+				  struct buf *out, struct err *err)
+{
+	const struct layout *layout = (const struct layout *)origin;
+	char name[LAYOUT_BLOB_NAME_MAX];
+	struct digest found;
+
+	if (layout_read_file(layout->dirfd, layout_blob_name(digest, name), out, err) < 0)
+		return -1;
+	digest_of(buf_str(out), &found);
+	if (!digest_equal(digest, &found))
+		return err_set(err, ERR_CORRUPT, "the layout's %s is not what its name says", name);
+	return 0;
+}
+
+/* Read what is there now; a file that shrinks or grows meanwhile is told by its size. */
+static int layout_copy(const struct layout *layout, int fd, const struct descriptor *blob,
+		       struct sink *out, struct err *err)
+{
+	auto_free char *chunk = malloc(ORIGIN_READ_SIZE);
+	uint64_t left = blob->size;
+
+	if (!chunk)
+		abort();
+	while (left > 0) {
+		ssize_t n = read(fd, chunk, left < ORIGIN_READ_SIZE ? left : ORIGIN_READ_SIZE);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_os(err, errno, "read a blob");
+		if (n == 0)
+			return err_set(err, ERR_CORRUPT, "a blob of the layout ends early");
+		if (cancel_check(layout->cancel, err) < 0 || cancel_check(layout->stop, err) < 0 ||
+		    out->write(out, (struct str){chunk, (size_t)n}, err) < 0)
+			return -1;
+		left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int layout_origin_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+			      struct sink *out, struct err *err)
+{
+	const struct layout *layout = (const struct layout *)origin;
+	char name[LAYOUT_BLOB_NAME_MAX];
+	auto_close int fd = -1;
+	uint64_t size;
+
+	(void)lane; /* files need no connection */
+	fd = layout_open_file(layout->dirfd, layout_blob_name(&blob->digest, name), &size, err);
+	if (fd < 0)
+		return -1;
+	if (size != blob->size)
+		return err_set(err, ERR_CORRUPT,
+			       "the layout's %s has %" PRIu64 " bytes, the manifest says %" PRIu64,
+			       name, size, blob->size);
+	return layout_copy(layout, fd, blob, out, err);
+}
+
+static void layout_origin_close(struct origin *origin)
+{
+	struct layout *layout = (struct layout *)origin;
+
+	auto_close_release(&layout->dirfd);
+	free(layout);
+}
+
+int origin_layout_open(const struct pull_spec *spec, const struct cancel *stop, struct origin **out,
+		       struct err *err)
+{
+	struct layout *layout = calloc(1, sizeof(*layout));
+
+	if (!layout)
+		abort();
+	layout->origin = (struct origin){layout_origin_resolve, layout_origin_document,
+					 layout_origin_blob, layout_origin_close};
+	layout->reference = spec->reference;
+	layout->cancel = spec->cancel;
+	layout->stop = stop;
+	layout->dirfd = -1;
+	if (layout_open(spec->reference->path, &layout->dirfd, err) < 0) {
+		layout_origin_close(&layout->origin);
+		return -1;
+	}
+	*out = &layout->origin;
+	return 0;
+}

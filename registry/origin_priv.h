@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * origin_priv.h - where an image is pulled from: a registry or a layout.
+ *
+ * Threads: resolve and document belong to one thread; blob may be called from
+ * ORIGIN_LANES threads at once, each with a lane (a connection) of its own.
+ */
+#pragma once
+
+#include "registry/pull.h"
+
+#define ORIGIN_LANES PULL_PARALLEL
+
+struct origin {
+	/* The digest that the reference stands for now. */
+	int (*resolve)(struct origin *origin, struct digest *out, struct err *err);
+
+	/* A manifest or index, whole, its bytes verified. */
+	int (*document)(struct origin *origin, const struct digest *digest, struct buf *out,
+			struct err *err);
+
+	/* A blob's bytes, as many as its descriptor says; the sink verifies them. */
+	int (*blob)(struct origin *origin, size_t lane, const struct descriptor *blob,
+		    struct sink *out, struct err *err);
+
+	void (*close)(struct origin *origin);
+};
+
+/* Borrows the spec; `stop` is a second cancel. */
+int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop,
+			 struct origin **out, struct err *err) MUST_CHECK;
+int origin_layout_open(const struct pull_spec *spec, const struct cancel *stop, struct origin **out,
+		       struct err *err) MUST_CHECK;
+
+static inline void origin_close(struct origin *origin)
+{
+	if (origin)
+		origin->close(origin);
+}
+DEFINE_AUTO(origin, struct origin *, origin_close);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/fetch_priv.h"
+#include "registry/origin_priv.h"
+
+struct registry {
+	struct origin origin;
+	const struct reference *reference;
+	struct fetch *fetch;
+	struct http *lanes[ORIGIN_LANES]; /* made when first used, by who uses them */
+	struct buf got;                   /* what a tag's GET gave, so that it is got once */
+	struct digest got_digest;
+};
+
+static int registry_lane(struct registry *registry, size_t lane, struct http **out, struct err *err)
+{
+	if (!registry->lanes[lane] &&
+	    fetch_connect(registry->fetch, &registry->lanes[lane], err) < 0)
+		return -1;
+	*out = registry->lanes[lane];
+	return 0;
+}
+
+static int registry_resolve(struct origin *origin, struct digest *out, struct err *err)
+{
+	struct registry *registry = (struct registry *)origin;
+	char tag[REFERENCE_TEXT_MAX];
+	struct http *http;
+	int found;
+
+	if (registry->reference->has_digest) {
+		*out = registry->reference->digest;
+		return 0;
+	}
+	(void)snprintf(tag, sizeof(tag), STR_FMT, STR_ARG(registry->reference->tag));
+	if (registry_lane(registry, 0, &http, err) < 0)
+		return -1;
+	found = fetch_head(registry->fetch, http, tag, out, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (fetch_manifest(registry->fetch, http, tag, &registry->got, &registry->got_digest, err) <
+	    0)
+		return -1;
+	*out = registry->got_digest;
+	return 0;
+}
+
+static int registry_document(struct origin *origin, const struct digest *digest, struct buf *out,
+			     struct err *err)
+{
+	struct registry *registry = (struct registry *)origin;
+	char name[DIGEST_TEXT_MAX];
+	struct digest found;
+	struct http *http;
+
+	if (registry->got.len > 0 && digest_equal(digest, &registry->got_digest))
+		return buf_add(out, buf_str(&registry->got), err);
+	if (registry_lane(registry, 0, &http, err) < 0 ||
+	    fetch_manifest(registry->fetch, http, digest_format(digest, name), out, &found, err) <
+		    0)
+		return -1;
+	if (!digest_equal(digest, &found))
+		return err_set(err, ERR_CORRUPT, "the manifest does not have the digest %s", name);
+	return 0;
+}
+
+static int registry_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+			 struct sink *out, struct err *err)
+{
+	struct registry *registry = (struct registry *)origin;
+	struct http *http;
+
+	if (registry_lane(registry, lane, &http, err) < 0)
+		return -1;
+	return fetch_blob(registry->fetch, http, blob, out, err);
+}
+
+static void registry_close(struct origin *origin)
+{
+	struct registry *registry = (struct registry *)origin;
+
+	for (size_t i = 0; i < ORIGIN_LANES; i++)
+		http_close(registry->lanes[i]);
+	fetch_close(registry->fetch);
+	buf_done(&registry->got);
+	free(registry);
+}
+
+int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop,
+			 struct origin **out, struct err *err)
+{
+	const struct fetch_spec fetch = {.host = spec->reference->host,
+					 .path = spec->reference->path,
+					 .plain_http = spec->plain_http,
+					 .ca_file = spec->ca_file,
+					 .user = spec->user,
+					 .password = spec->password,
+					 .tries = PULL_TRIES,
+					 .cancel = spec->cancel,
+					 .cancel_too = stop};
+	struct registry *registry = calloc(1, sizeof(*registry));
+
+	if (!registry)
+		abort();
+	registry->origin =
+		(struct origin){registry_resolve, registry_document, registry_blob, registry_close};
+	registry->reference = spec->reference;
+	registry->got = BUF_INIT(MANIFEST_MAX);
+	if (fetch_open(&fetch, &registry->fetch, err) < 0) {
+		registry_close(&registry->origin);
+		return -1;
+	}
+	*out = &registry->origin;
+	return 0;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pull.c - the order in which an image arrives.
+ *
+ *	1 what the name stands for: a digest          asked, or given
+ *	2 that document; of an index, the platform's  held, or fetched and verified
+ *	3 config, then layers, in parallel            held, or fetched and verified
+ *	4 config, manifest and index into the store   durable each
+ *	5 the tag                                     names nothing that is not durable
+ *
+ * A crash before 5 leaves blobs and trees that the next pull finds, and no name.
+ */
+#include "layers/base/clock.h"
+#include "registry/layout.h"
+#include "registry/pull_priv.h"
+
+#include <inttypes.h>
+
+void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descriptor *blob,
+	       uint64_t done)
+{
+	const struct pull_event event = {
+		.kind = kind, .digest = blob->digest, .done = done, .size = blob->size};
+
+	if (!pull->spec->event)
+		return;
+	lock_take(&pull->event_lock);
+	pull->spec->event(pull->spec->event_ctx, &event);
+	lock_drop(&pull->event_lock);
+}
+
+/* Whether the store gave the whole of it, undamaged. */
+static bool pull_held(struct pull *pull, const struct digest *digest, struct buf *out)
+{
+	struct blob_info info;
+	struct digest found;
+	struct err err;
+
+	if (digest->algorithm != DIGEST_SHA256 ||
+	    blob_find(pull->store, digest, &info, &err) != 1 ||
+	    blob_read_all(pull->store, digest, out, &err) < 0)
+		return false;
+	digest_of(buf_str(out), &found);
+	if (digest_equal(digest, &found))
+		return true;
+	buf_clear(out);
+	return false;
+}
+
+static int pull_document(struct pull *pull, const struct digest *digest, struct buf *out,
+			 struct err *err)
+{
+	if (digest->algorithm != DIGEST_SHA256)
+		return err_set(err, ERR_UNSUPPORTED, "images are named by sha256 digests only");
+	if (pull_held(pull, digest, out))
+		return 0;
+	return pull->origin->document(pull->origin, digest, out, err);
+}
+
+static int pull_config(struct pull *pull, const struct descriptor *config, struct buf *out,
+		       struct err *err)
+{
+	struct buf_sink sink = BUF_SINK(out);
+	struct digest found;
+
+	if (pull_held(pull, &config->digest, out) && out->len == config->size)
+		return 0;
+	buf_clear(out);
+	if (pull->origin->blob(pull->origin, 0, config, &sink.sink, err) < 0)
+		return err_ctx(err, "image config");
+	digest_of(buf_str(out), &found);
+	if (!digest_equal(&config->digest, &found))
+		return err_set(err, ERR_CORRUPT, "the image config does not have its digest");
+	return 0;
+}
+
+/* The texts that make an image, outermost first. */
+struct pull_texts {
+	struct digest target; /* what the name stands for */
+	struct buf index;     /* empty where that is a manifest */
+	struct buf manifest;
+	struct digest manifest_digest;
+	struct buf config;
+};
+
+static void pull_texts_done(struct pull_texts *texts)
+{
+	buf_done(&texts->index);
+	buf_done(&texts->manifest);
+	buf_done(&texts->config);
+}
+
+/* An index was found where a manifest was expected: take the platform's. */
+static int pull_choose(struct pull *pull, struct pull_texts *texts, struct err *err)
+{
+	uint64_t size;
+	bool nested;
+
+	texts->index = texts->manifest;
+	texts->manifest = BUF_INIT(MANIFEST_MAX);
+	if (manifest_choose(buf_str(&texts->index), &pull->wanted, &texts->manifest_digest, &size,
+			    err) < 0 ||
+	    pull_document(pull, &texts->manifest_digest, &texts->manifest, err) < 0)
+		return -1;
+	if (texts->manifest.len != size)
+		return err_set(err, ERR_CORRUPT, "manifest of %zu bytes, the index says %" PRIu64,
+			       texts->manifest.len, size);
+	if (manifest_is_index(buf_str(&texts->manifest), &nested, err) < 0)
+		return -1;
+	if (nested)
+		return err_set(err, ERR_UNSUPPORTED, "an index of indexes");
+	return 0;
+}
+
+static int pull_texts_get(struct pull *pull, struct pull_texts *texts, struct err *err)
+{
+	bool index;
+
+	if (pull->origin->resolve(pull->origin, &texts->target, err) < 0 ||
+	    pull_document(pull, &texts->target, &texts->manifest, err) < 0 ||
+	    manifest_is_index(buf_str(&texts->manifest), &index, err) < 0)
+		return -1;
+	texts->manifest_digest = texts->target;
+	return index ? pull_choose(pull, texts, err) : 0;
+}
+
+static int pull_check_platform(const struct pull *pull, const struct image_config *config,
+			       struct err *err)
+{
+	char wanted[PLATFORM_TEXT_MAX];
+	char offered[PLATFORM_TEXT_MAX];
+
+	if (!config->platform.os[0] || platform_matches(&pull->wanted, &config->platform))
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "the image is for %s, and %s was asked for",
+		       platform_format(&config->platform, offered),
+		       platform_format(&pull->wanted, wanted));
+}
+
+static int pull_store(struct pull *pull, const struct buf *text, struct err *err)
+{
+	struct blob_info info;
+	struct digest digest;
+	int found;
+
+	if (text->len == 0)
+		return 0;
+	digest_of(buf_str(text), &digest);
+	found = blob_find(pull->store, &digest, &info, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return blob_put(pull->store, buf_str(text), &digest, err);
+}
+
+/* A name that stands for the same as before is not written again: that would cost a sync. */
+static int pull_tag(struct pull *pull, const struct tag *tag, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+	AUTO(meta) struct meta *meta = NULL;
+	struct tag old;
+	int found;
+
+	if (reference_format(pull->spec->reference, &name, err) < 0 ||
+	    meta_begin(pull->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find(meta, buf_str(&name), &tag->platform, &old, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && old.pulled && digest_equal(&old.target, &tag->target) &&
+	    digest_equal(&old.manifest, &tag->manifest))
+		return 0;
+	meta_abort(steal_ptr(&meta));
+	if (meta_begin(pull->store, META_WRITE, &meta, err) < 0 ||
+	    tag_put(meta, buf_str(&name), tag, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *out, struct err *err)
+{
+	auto_image_config struct image_config config = {0};
+	auto_manifest struct manifest manifest = {0};
+	struct descriptor self;
+	struct tag tag;
+
+	if (pull_texts_get(pull, texts, err) < 0 ||
+	    manifest_parse(buf_str(&texts->manifest), &manifest, err) < 0 ||
+	    pull_config(pull, &manifest.config, &texts->config, err) < 0 ||
+	    image_config_parse(buf_str(&texts->config), &config, err) < 0 ||
+	    pull_check_platform(pull, &config, err) < 0)
+		return -1;
+	self = (struct descriptor){manifest.media_type, texts->manifest_digest,
+				   texts->manifest.len};
+	pull_tell(pull, PULL_RESOLVED, &self, self.size);
+	if (pull_layers(pull, &manifest, &config, err) < 0 ||
+	    pull_store(pull, &texts->config, err) < 0 ||
+	    pull_store(pull, &texts->manifest, err) < 0 || pull_store(pull, &texts->index, err) < 0)
+		return -1;
+	tag = (struct tag){.target = texts->target,
+			   .manifest = texts->manifest_digest,
+			   .platform = config.platform.os[0] ? config.platform : pull->wanted,
+			   .pulled = true,
+			   .at_ms = clock_now_ms()};
+	if (pull_tag(pull, &tag, err) < 0)
+		return -1;
+	*out = tag;
+	return 0;
+}
+
+static int pull_open_origin(const struct pull_spec *spec, const struct cancel *stop,
+			    struct origin **out, struct err *err)
+{
+	if (spec->reference->kind == REFERENCE_SCRATCH)
+		return err_set(err, ERR_INVALID, "scratch is nothing that could be pulled");
+	if (spec->reference->kind == REFERENCE_LAYOUT)
+		return origin_layout_open(spec, stop, out, err);
+	return origin_registry_open(spec, stop, out, err);
+}
+
+/* What a user wrote stands in front of what went wrong with it. */
+static int pull_failed(const struct pull_spec *spec, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+	struct err ignored;
+
+	if (reference_format(spec->reference, &name, &ignored) == 0)
+		(void)err_ctx(err, "pull %s", name.ptr);
+	return -1;
+}
+
+int pull_image(struct store *store, const struct pull_spec *spec, struct tag *out, struct err *err)
+{
+	struct pull pull = {
+		.store = store, .spec = spec, .wanted = spec->platform, .event_lock = LOCK_INIT};
+	struct pull_texts texts = {.index = BUF_INIT(MANIFEST_MAX),
+				   .manifest = BUF_INIT(MANIFEST_MAX),
+				   .config = BUF_INIT(IMAGE_CONFIG_MAX)};
+	int result;
+
+	if (!pull.wanted.os[0])
+		platform_host(&pull.wanted);
+	if (cancel_init(&pull.stop, err) < 0)
+		return -1;
+	result = pull_open_origin(spec, &pull.stop, &pull.origin, err);
+	if (result == 0)
+		result = pull_parts(&pull, &texts, out, err);
+	origin_close(pull.origin);
+	pull_texts_done(&texts);
+	cancel_done(&pull.stop);
+	return result < 0 ? pull_failed(spec, err) : 0;
+}
+
+int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err)
+{
+	AUTO(origin) struct origin *origin = NULL;
+
+	if (pull_open_origin(spec, NULL, &origin, err) < 0 || origin->resolve(origin, out, err) < 0)
+		return pull_failed(spec, err);
+	return 0;
+}

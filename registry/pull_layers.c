@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/clock.h"
+#include "registry/pull_priv.h"
+
+#include <inttypes.h>
+
+#define PULL_EVENT_MS 100 /* a person reads no faster */
+
+/* A layer's bytes on their way into the store, with an event now and then. */
+struct layer_sink {
+	struct sink sink;
+	struct pull *pull;
+	const struct descriptor *blob;
+	struct receive *receive;
+	uint64_t done;
+	int64_t told_ms;
+};
+
+static int layer_sink_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct layer_sink *layer = (struct layer_sink *)sink;
+	int64_t now = clock_monotonic_ms();
+
+	if (receive_write(layer->receive, bytes, err) < 0)
+		return -1;
+	layer->done += bytes.len;
+	if (now - layer->told_ms >= PULL_EVENT_MS) {
+		layer->told_ms = now;
+		pull_tell(layer->pull, PULL_LAYER, layer->blob, layer->done);
+	}
+	return 0;
+}
+
+/* One layer to get: the blob of a descriptor, the tree of a diff id. */
+struct layer_job {
+	const struct descriptor *blob;
+	const struct digest *diff_id;
+};
+
+static int pull_layer_fetch(struct pull *pull, size_t lane, const struct receive_spec *spec,
+			    const struct descriptor *blob, struct err *err)
+{
+	AUTO(receive) struct receive *receive = NULL;
+	struct layer_sink sink = {.sink = {layer_sink_write}, .pull = pull, .blob = blob};
+
+	if (receive_open(pull->store, spec, &receive, err) < 0)
+		return -1;
+	sink.receive = receive;
+	pull_tell(pull, PULL_LAYER, blob, 0);
+	if (pull->origin->blob(pull->origin, lane, blob, &sink.sink, err) < 0 ||
+	    receive_finish(receive, err) < 0)
+		return -1;
+	pull_tell(pull, PULL_LAYER_DONE, blob, blob->size);
+	return 0;
+}
+
+/* What is held is not fetched; a tree that was lost is made again from its blob. */
+static int pull_layer_held(struct pull *pull, const struct receive_spec *spec,
+			   const struct descriptor *blob, struct err *err)
+{
+	int tree = tree_find(pull->store, &spec->diff_id, err);
+
+	if (tree < 0 || (tree == 0 && receive_unpack_stored(pull->store, spec, err) < 0))
+		return -1;
+	pull_tell(pull, PULL_LAYER_HELD, blob, blob->size);
+	return 0;
+}
+
+static int pull_layer(struct pull *pull, size_t lane, const struct layer_job *job, struct err *err)
+{
+	const struct receive_spec spec = {.blob = job->blob->digest,
+					  .size = job->blob->size,
+					  .diff_id = *job->diff_id,
+					  .limits = pull->spec->limits};
+	struct blob_info held;
+	int found = blob_find(pull->store, &spec.blob, &held, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return pull_layer_fetch(pull, lane, &spec, job->blob, err);
+	if (held.size != spec.size)
+		return err_set(err, ERR_CORRUPT,
+			       "blob of %" PRIu64 " bytes, the manifest says %" PRIu64, held.size,
+			       spec.size);
+	return pull_layer_held(pull, &spec, job->blob, err);
+}
+
+/* What the lanes share. */
+struct layer_work {
+	struct pull *pull;
+	const struct layer_job *jobs;
+	size_t job_count;
+	struct lock lock;
+	/* guarded by lock: */
+	size_t next;
+	struct err failure; /* the first */
+};
+
+struct layer_lane {
+	struct layer_work *work;
+	size_t number;
+	pthread_t thread;
+};
+
+static const struct layer_job *layer_work_take(struct layer_work *work)
+{
+	const struct layer_job *job = NULL;
+
+	lock_take(&work->lock);
+	if (work->failure.kind == ERR_NONE && work->next < work->job_count)
+		job = &work->jobs[work->next++];
+	lock_drop(&work->lock);
+	return job;
+}
+
+static void layer_work_fail(struct layer_work *work, const struct err *err)
+{
+	lock_take(&work->lock);
+	if (work->failure.kind == ERR_NONE)
+		work->failure = *err;
+	lock_drop(&work->lock);
+	cancel_raise(&work->pull->stop);
+}
+
+static void *layer_lane_run(void *ctx)
+{
+	struct layer_lane *lane = ctx;
+	struct layer_work *work = lane->work;
+	const struct layer_job *job;
+	char name[DIGEST_TEXT_MAX];
+	struct err err;
+
+	while ((job = layer_work_take(work))) {
+		if (pull_layer(work->pull, lane->number, job, &err) == 0)
+			continue;
+		(void)err_ctx(&err, "layer %s", digest_format(&job->blob->digest, name));
+		layer_work_fail(work, &err);
+	}
+	return NULL;
+}
+
+/* The caller's thread is one of the lanes. */
+static int layer_work_run(struct layer_work *work, struct err *err)
+{
+	struct layer_lane lanes[ORIGIN_LANES];
+	size_t wanted = work->job_count < ORIGIN_LANES ? work->job_count : ORIGIN_LANES;
+	size_t started = 1;
+
+	for (size_t i = 0; i < wanted; i++)
+		lanes[i] = (struct layer_lane){.work = work, .number = i};
+	while (started < wanted &&
+	       pthread_create(&lanes[started].thread, NULL, layer_lane_run, &lanes[started]) == 0)
+		started++; /* fewer lanes than wanted do the same work */
+	if (wanted > 0)
+		(void)layer_lane_run(&lanes[0]);
+	for (size_t i = 1; i < started; i++)
+		(void)pthread_join(lanes[i].thread, NULL);
+	if (work->failure.kind == ERR_NONE)
+		return 0;
+	*err = work->failure;
+	return -1;
+}
+
+/* A blob that a manifest lists twice is one job; it cannot have two contents. */
+static int layer_jobs_add(struct layer_job *jobs, size_t *count, const struct descriptor *blob,
+			  const struct digest *diff_id, struct err *err)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (!digest_equal(&jobs[i].blob->digest, &blob->digest))
+			continue;
+		if (!digest_equal(jobs[i].diff_id, diff_id) || jobs[i].blob->size != blob->size)
+			return err_set(
+				err, ERR_CORRUPT,
+				"one layer is listed twice with different sizes or diff ids");
+		return 0;
+	}
+	jobs[(*count)++] = (struct layer_job){blob, diff_id};
+	return 0;
+}
+
+int pull_layers(struct pull *pull, const struct manifest *manifest,
+		const struct image_config *config, struct err *err)
+{
+	auto_free struct layer_job *jobs = calloc(manifest->layer_count + 1, sizeof(*jobs));
+	struct layer_work work = {.pull = pull, .jobs = jobs, .lock = LOCK_INIT};
+
+	if (!jobs)
+		abort();
+	if (config->diff_id_count != manifest->layer_count)
+		return err_set(err, ERR_CORRUPT, "the manifest has %zu layers and the config %zu",
+			       manifest->layer_count, config->diff_id_count);
+	for (size_t i = 0; i < manifest->layer_count; i++) {
+		if (layer_jobs_add(jobs, &work.job_count, &manifest->layers[i],
+				   &config->diff_ids[i], err) < 0)
+			return -1;
+	}
+	return layer_work_run(&work, err);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pull_priv.h - one pull, as its parts see it.
+ */
+#pragma once
+
+#include "layers/base/lock.h"
+#include "registry/origin_priv.h"
+
+struct pull {
+	struct store *store;
+	const struct pull_spec *spec;
+	struct platform wanted;
+	struct origin *origin;
+	struct cancel stop;     /* raised when a layer fails, for the others */
+	struct lock event_lock; /* one event at a time */
+};
+
+void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descriptor *blob,
+	       uint64_t done);
+
+/* Every layer of the manifest into store and tree, PULL_PARALLEL at a time. */
+int pull_layers(struct pull *pull, const struct manifest *manifest,
+		const struct image_config *config, struct err *err) MUST_CHECK;

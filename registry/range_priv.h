@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * range_priv.h - which part of a blob an answer holds.
+ *
+ * Format: RFC 9110, 14.4: "bytes 0-99/1234", the size "*" where unknown.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#include <stdint.h>
+
+#define RANGE_SIZE_UNKNOWN UINT64_MAX
+
+struct range {
+	uint64_t first;
+	uint64_t last; /* inclusive, not less than first */
+	uint64_t size; /* of the whole, or RANGE_SIZE_UNKNOWN */
+};
+
+int range_parse(struct str text, struct range *out, struct err *err) MUST_CHECK;
+
+/* A number of decimal digits and nothing else, as in Content-Length. */
+bool range_parse_number(struct str text, uint64_t *out);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * retry_priv.h - how often and how soon a request is tried again.
+ *
+ * Waits double from base_ms, with a random half so that many clients of one
+ * registry do not come back together; what the server says (Retry-After) is
+ * kept, up to RETRY_AFTER_MAX_MS.
+ */
+#pragma once
+
+#include "registry/http_priv.h"
+
+#define RETRY_BASE_MS 250
+#define RETRY_AFTER_MAX_MS 60000
+
+struct retry {
+	int tries;   /* in all */
+	int base_ms; /* 0 for RETRY_BASE_MS */
+	int failures;
+};
+
+/* Whether a status may be another one later. */
+bool retry_status(long status);
+
+/*
+ * After a failure that *err tells: wait and return 0, or return -1 with *err as
+ * it is where the tries are used up, or ERR_CANCELLED. after_ms is the server's
+ * word, or -1.
+ */
+int retry_wait(struct retry *retry, const struct http *http, int64_t after_ms, struct err *err)
+	MUST_CHECK;
