@@ -3,15 +3,30 @@
  * expand.h - variables, quotes and escapes in COPY, ENV and WORKDIR.
  *
  * One word in, one word out: expanded blanks do not split. $NAME and ${NAME};
- * an unset name is empty. Single quotes are literal, double quotes expand,
- * quotes are removed, a backslash escapes. Forms with an operator
- * (${NAME:-word}) are ERR_REFUSED until they are supported.
+ * an unset name is empty, and so are the shell's positional and special ones.
+ * Single quotes are literal, double quotes expand, quotes are removed, a
+ * backslash escapes (between double quotes only ", $ and itself). Forms with
+ * an operator (${NAME:-word}) are ERR_REFUSED until they are supported.
+ *
+ * All words of one instruction see the same values: `ENV a=1 b=$a` uses the a
+ * of before.
  */
 #pragma once
 
-#include "layers/base/buf.h"
+#include "bake/instruction.h"
+
+#define EXPAND_MAX ((size_t)1024 * 1024) /* one word, expanded; what a step may be */
 
 struct state;
 
+/* Without a state every name is unset, which judges the word's form. */
 int expand_word(struct str word, const struct state *state, struct buf *out, struct err *err)
 	MUST_CHECK;
+
+/*
+ * The same instruction with all words and flags expanded, and a text in which
+ * each is a JSON string, so that no two instructions have the same. RUN is
+ * only copied: its variables are its shell's.
+ */
+int expand_instruction(const struct instruction *instruction, const struct state *state,
+		       struct instruction *out, struct err *err) MUST_CHECK;

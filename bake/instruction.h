@@ -18,6 +18,8 @@
 enum instruction_kind { INSTRUCTION_RUN, INSTRUCTION_COPY, INSTRUCTION_ENV, INSTRUCTION_WORKDIR };
 
 #define INSTRUCTION_WORDS_MAX 4096
+#define INSTRUCTION_MAX ((size_t)1024 * 1024)          /* a step of a MiB or more is refused */
+#define INSTRUCTION_TEXT_MAX ((size_t)8 * 1024 * 1024) /* canonical, and expanded */
 
 struct words {
 	char **at; /* owned, NUL-terminated strings */
@@ -39,6 +41,12 @@ struct instruction {
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;
 void instruction_done(struct instruction *instruction);
+
+/* ERR_REFUSED for what a source of COPY may not be, as written or expanded. */
+int instruction_check_source(struct str source, struct err *err) MUST_CHECK;
+
+/* "RUN", "COPY", "ENV", "WORKDIR". */
+const char *instruction_name(enum instruction_kind kind);
 
 static inline void auto_instruction_release(struct instruction *slot)
 {

@@ -18,8 +18,8 @@
 #define KEY_EPOCH 1 /* what a machine is: user, shell, capabilities, mounts */
 
 struct key_parts {
-	const struct state *state;
-	struct str instruction;       /* canonical and, but for RUN, expanded */
+	struct state *state;          /* only its cache of the visible digest changes */
+	struct str instruction;       /* canonical, and from expand_instruction() */
 	const struct digest *content; /* of what is read from outside, or NULL */
 	bool network_none;
 };

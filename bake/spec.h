@@ -16,14 +16,12 @@
 
 #define SPEC_MAX ((size_t)16 * 1024 * 1024)
 #define SPEC_STEPS_MAX 10000
-#define SPEC_STEP_MAX ((size_t)1024 * 1024) /* a step of a MiB or more is refused */
 #define SPEC_TIMEOUT_DEFAULT_MS 3600000
 
 struct spec_resources {
 	uint64_t memory_mb; /* 0: no limit, here and below */
 	double cpu;
 	uint64_t pids;
-	uint64_t disk_mb;
 };
 
 struct spec {
@@ -37,7 +35,6 @@ struct spec {
 	struct str context;       /* a directory as written, or "" */
 	int64_t timeout_ms;       /* of a step */
 	struct spec_resources resources;
-	bool reproducible;
 };
 
 int spec_parse(struct str text, struct spec *out, struct err *err) MUST_CHECK;

@@ -9,13 +9,19 @@
  * digests.
  *
  * Formats: OCI image-spec 1.1, config.md and manifest.md. Unknown members of
- * the base's config are kept.
+ * the base's config are kept. Docker's layer types become the OCI types of the
+ * same bytes, since a manifest speaks one family of types.
  */
 #pragma once
 
 #include "layers/base/json.h"
-#include "layers/step.h"
+#include "registry/image_config.h"
 #include "registry/manifest.h"
+
+/* The kernel starts no program with a longer entry, or with twice as much in all. */
+#define STATE_ENV_ENTRY_MAX ((size_t)128 * 1024 - 1)
+#define STATE_ENV_MAX ((size_t)1024 * 1024) /* bytes of entries that steps set */
+#define STATE_PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct state_layer {
 	struct digest blob;
@@ -31,9 +37,16 @@ struct state {
 	size_t layer_count;
 	size_t layer_cap;
 	struct platform platform;
+	size_t env_bytes;      /* of entries that steps set */
+	struct digest visible; /* of the visible part, while visible_known */
+	bool visible_known;
 };
 
-/* Start from a base, or from nothing (scratch) on a platform. */
+/*
+ * Start from a base, or from nothing (scratch) on a platform. Either has a
+ * PATH afterwards. ERR_CORRUPT for a base whose documents disagree,
+ * ERR_UNSUPPORTED for layers of a type that nothing here reads.
+ */
 int state_from_base(const struct manifest *manifest, const struct image_config *config,
 		    struct state *out, struct err *err) MUST_CHECK;
 int state_from_scratch(const struct platform *platform, struct state *out, struct err *err)
@@ -46,11 +59,20 @@ struct str state_workdir(const struct state *state); /* absolute; "/" by default
 struct str state_user(const struct state *state);
 json_t *state_env(const struct state *state); /* borrowed: array of "K=V" */
 
-/* The part of the configuration that a step can see, for the key. Owned result. */
+/* The base's SHELL for RUN's shell form, borrowed array; NULL for /bin/sh -c. */
+json_t *state_shell(const struct state *state);
+
+/* The part of the configuration that a step can see, for explanations. Owned result. */
 json_t *state_visible(const struct state *state);
 
+/* The digest of the same, for the key; made once for each change. */
+const struct digest *state_visible_digest(struct state *state);
+
+/* Replaces in place, else appends. ERR_REFUSED for what can be no name, ERR_LIMIT. */
 int state_set_env(struct state *state, struct str name, struct str value, struct err *err)
 	MUST_CHECK;
+
+/* A relative path is joined to the working directory of before. */
 int state_set_workdir(struct state *state, struct str path, struct err *err) MUST_CHECK;
 
 /* Append history for a step and, where layer is not NULL, its layer. */

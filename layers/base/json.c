@@ -43,7 +43,7 @@ int json_format(const json_t *value, struct buf *out, struct err *err)
 	return -1;
 }
 
-static const char *json_type_name(json_type type)
+const char *json_type_name(json_type type)
 {
 	static const char *const names[] = {
 		[JSON_OBJECT] = "an object",    [JSON_ARRAY] = "an array",

@@ -53,6 +53,9 @@ int json_need_object(const json_t *object, const char *path, const char *key, js
 int json_need_array(const json_t *object, const char *path, const char *key, json_t **out,
 		    struct err *err) MUST_CHECK;
 
+/* "a string", "an object", …: for messages. */
+const char *json_type_name(json_type type);
+
 /* A string value of these bytes. Bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_str(struct str text);
 

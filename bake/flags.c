@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/flags_priv.h"
+
+#include "bake/mode_priv.h"
+#include "bake/words_priv.h"
+#include "layers/base/nearest.h"
+
+#define FLAG_MAX ((size_t)64 * 1024)
+
+struct flag {
+	struct buf text; /* owned: without the dashes */
+	struct str name;
+	struct str value; /* "" where there is none */
+	bool has_value;
+};
+
+static inline void auto_flag_release(struct flag *slot)
+{
+	buf_done(&slot->text);
+}
+#define auto_flag AUTO(flag)
+
+/* One word, quotes and backslashes removed, appended to out; *rest is behind it. */
+static int flags_read_word(struct str *rest, struct buf *out, struct err *err)
+{
+	size_t at = 0;
+	char quote = '\0';
+
+	for (; at < rest->len && (quote || !words_blank(rest->ptr[at])); at++) {
+		char c = rest->ptr[at];
+
+		if (quote ? c == quote : c == '"' || c == '\'') {
+			quote = quote ? '\0' : c;
+			continue;
+		}
+		if (c == '\\' && ++at == rest->len)
+			break;
+		if (buf_add(out, (struct str){rest->ptr + at, 1}, err) < 0)
+			return err_ctx(err, "flag");
+	}
+	if (quote)
+		return err_set(err, ERR_REFUSED, "--" STR_FMT ": the quote %c is never closed",
+			       STR_ARG(buf_str(out)), quote);
+	*rest = (struct str){rest->ptr + at, rest->len - at};
+	return 0;
+}
+
+static void flags_skip_blanks(struct str *rest)
+{
+	while (rest->len > 0 && words_blank(rest->ptr[0]))
+		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+}
+
+static void flags_divide(struct flag *flag)
+{
+	struct str text = buf_str(&flag->text);
+	const char *equals = memchr(text.ptr, '=', text.len);
+	size_t n = equals ? (size_t)(equals - text.ptr) : text.len;
+
+	flag->name = (struct str){text.ptr, n};
+	flag->has_value = equals != NULL;
+	flag->value = equals ? (struct str){equals + 1, text.len - n - 1} : STR("");
+}
+
+/*
+ * Take the next flag off *rest, which shrinks to what follows. 1, or 0 when
+ * there is no more, or -1 for an open quote.
+ */
+static int flags_next(struct str *rest, struct flag *out, struct err *err)
+{
+	struct str text = *rest;
+
+	flags_skip_blanks(&text);
+	*rest = text;
+	if (!str_starts(text, STR("--")))
+		return 0;
+	text = (struct str){text.ptr + 2, text.len - 2};
+	if (text.len == 0 || words_blank(text.ptr[0])) {
+		flags_skip_blanks(&text);
+		*rest = text;
+		return 0;
+	}
+	buf_done(&out->text);
+	out->text = BUF_INIT(FLAG_MAX);
+	if (flags_read_word(&text, &out->text, err) < 0)
+		return -1;
+	flags_divide(out);
+	*rest = text;
+	return 1;
+}
+
+static char *flags_copy(struct str text)
+{
+	char *copy = strndup(text.ptr, text.len);
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
+typedef int flags_set_fn(struct instruction *to, const struct flag *flag, struct err *err);
+
+static int flags_set_network(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	to->network_none = str_equal(flag->value, STR("none"));
+	if (to->network_none || str_equal(flag->value, STR("default")))
+		return 0;
+	if (str_equal(flag->value, STR("host")))
+		return err_set(err, ERR_REFUSED,
+			       "--network=host is not supported: a step never sees the host's "
+			       "network; default and none are");
+	return err_set(err, ERR_REFUSED, "--network=" STR_FMT ": expected default or none",
+		       STR_ARG(flag->value));
+}
+
+static int flags_set_chown(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	if (flag->value.len == 0)
+		return err_set(err, ERR_REFUSED, "--chown: expected =USER[:GROUP]");
+	to->chown = flags_copy(flag->value);
+	return 0;
+}
+
+static int flags_set_chmod(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	mode_t mode;
+
+	if (flag->value.len == 0)
+		return err_set(err, ERR_REFUSED, "--chmod: expected =MODE, octal like 0755");
+	to->chmod = flags_copy(flag->value);
+	if (memchr(flag->value.ptr, '$', flag->value.len))
+		return 0; /* judged once it is expanded */
+	return mode_parse(flag->value, &mode, err);
+}
+
+/* Switches that may only be off yet. */
+static int flags_set_off(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	(void)to;
+	if (flag->value.len == strlen("false") && strncasecmp(flag->value.ptr, "false", 5) == 0)
+		return 0;
+	return err_set(err, ERR_REFUSED, "--" STR_FMT " is not supported yet", STR_ARG(flag->name));
+}
+
+static int flags_set_later(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	(void)to;
+	return err_set(err, ERR_REFUSED, "--" STR_FMT " is not supported yet", STR_ARG(flag->name));
+}
+
+static const struct {
+	enum instruction_kind kind;
+	const char *name;
+	flags_set_fn *set;
+} flags[] = {
+	{INSTRUCTION_RUN, "network", flags_set_network},
+	{INSTRUCTION_RUN, "mount", flags_set_later},
+	{INSTRUCTION_RUN, "security", flags_set_later},
+	{INSTRUCTION_RUN, "device", flags_set_later},
+	{INSTRUCTION_COPY, "chown", flags_set_chown},
+	{INSTRUCTION_COPY, "chmod", flags_set_chmod},
+	{INSTRUCTION_COPY, "from", flags_set_later},
+	{INSTRUCTION_COPY, "link", flags_set_off},
+	{INSTRUCTION_COPY, "parents", flags_set_off},
+	{INSTRUCTION_COPY, "exclude", flags_set_later},
+};
+
+#define FLAGS (sizeof(flags) / sizeof(flags[0]))
+
+static int flags_refuse(enum instruction_kind kind, struct str name, struct err *err)
+{
+	const char *known[FLAGS];
+	char hint[NEAREST_HINT_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < FLAGS; i++) {
+		if (flags[i].kind == kind)
+			known[count++] = flags[i].name;
+	}
+	return err_set(err, ERR_REFUSED, "unknown flag --" STR_FMT "%s", STR_ARG(name),
+		       nearest_hint(name, known, count, hint));
+}
+
+static int flags_take_one(struct instruction *to, const struct flag *flag, unsigned *seen,
+			  struct err *err)
+{
+	for (size_t i = 0; i < FLAGS; i++) {
+		if (flags[i].kind != to->kind || !str_equal(str_of(flags[i].name), flag->name))
+			continue;
+		if (*seen & 1U << i)
+			return err_set(err, ERR_REFUSED, "--%s is given twice", flags[i].name);
+		*seen |= 1U << i;
+		return flags[i].set(to, flag, err);
+	}
+	return flags_refuse(to->kind, flag->name, err);
+}
+
+int flags_take(struct instruction *to, struct str *rest, struct err *err)
+{
+	unsigned seen = 0;
+
+	for (;;) {
+		auto_flag struct flag flag = {0};
+		int more = flags_next(rest, &flag, err);
+
+		if (more <= 0)
+			return more;
+		if (flags_take_one(to, &flag, &seen, err) < 0)
+			return -1;
+	}
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/lines_priv.h"
+
+struct lines {
+	struct buf *out;
+	size_t number; /* of the physical line, from 1 */
+	bool started;
+	bool open; /* the line before ended in a backslash */
+};
+
+static bool lines_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct str lines_trim_left(struct str text)
+{
+	while (text.len > 0 && lines_blank(text.ptr[0])) {
+		text.ptr++;
+		text.len--;
+	}
+	return text;
+}
+
+static struct str lines_trim_right(struct str text)
+{
+	while (text.len > 0 && lines_blank(text.ptr[text.len - 1]))
+		text.len--;
+	return text;
+}
+
+/* Cut the next physical line off *rest, without its end. */
+static struct str lines_next(struct str *rest)
+{
+	const char *end = memchr(rest->ptr, '\n', rest->len);
+	size_t n = end ? (size_t)(end - rest->ptr) : rest->len;
+	struct str line = {rest->ptr, n};
+
+	rest->ptr += end ? n + 1 : n;
+	rest->len -= end ? n + 1 : n;
+	if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+		line.len--;
+	return line;
+}
+
+static int lines_check_bytes(struct str line, size_t number, struct err *err)
+{
+	for (size_t i = 0; i < line.len; i++) {
+		unsigned char c = (unsigned char)line.ptr[i];
+
+		if ((c >= ' ' && c != 0x7f) || c == '\t')
+			continue;
+		return err_set(err, ERR_REFUSED,
+			       "line %zu holds the control byte 0x%02x; tabs and line ends are "
+			       "the only ones allowed",
+			       number, c);
+	}
+	return 0;
+}
+
+/* Whether the line goes on; the backslash and what follows it are cut off. */
+static bool lines_continues(struct str *line)
+{
+	struct str text = lines_trim_right(*line);
+
+	if (text.len == 0 || text.ptr[text.len - 1] != '\\')
+		return false;
+	if (text.len > 1 && text.ptr[text.len - 2] == '\\')
+		return false;
+	*line = (struct str){text.ptr, text.len - 1};
+	return true;
+}
+
+static int lines_refuse_second(const struct lines *lines, struct err *err)
+{
+	bool heredoc = lines->out->len > 1 && memmem(lines->out->ptr, lines->out->len, "<<", 2);
+
+	return err_set(
+		err, ERR_REFUSED,
+		"line %zu: a step is one instruction, and it ended before this line; %s",
+		lines->number,
+		heredoc ? "heredocs are not supported yet, continue lines with \\"
+			: "end a line with \\ to continue it, or make this a step of its own");
+}
+
+static int lines_take(struct lines *lines, struct str line, struct err *err)
+{
+	struct str visible = lines_trim_left(line);
+
+	if (visible.len == 0 || visible.ptr[0] == '#')
+		return 0;
+	if (lines->started && !lines->open)
+		return lines_refuse_second(lines, err);
+	if (!lines->started)
+		line = visible;
+	lines->started = true;
+	lines->open = lines_continues(&line);
+	return buf_add(lines->out, line, err);
+}
+
+int lines_join(struct str text, struct buf *out, struct err *err)
+{
+	auto_buf struct buf joined = BUF_INIT(text.len + 1);
+	struct lines lines = {.out = &joined};
+
+	if (str_starts(text, STR("\xef\xbb\xbf"))) {
+		text.ptr += 3;
+		text.len -= 3;
+	}
+	while (text.len > 0) {
+		struct str line = lines_next(&text);
+
+		lines.number++;
+		if (lines_check_bytes(line, lines.number, err) < 0 ||
+		    lines_take(&lines, line, err) < 0)
+			return -1;
+	}
+	return buf_add(out, lines_trim_right(lines_trim_left(buf_str(&joined))), err);
+}
