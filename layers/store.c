@@ -12,7 +12,6 @@
  */
 #include "layers/store_priv.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -103,6 +102,17 @@ static int store_open_root(struct store *store, bool create, struct err *err)
 	return 0;
 }
 
+static int store_wrong_version(const struct store *store, struct str text, struct err *err)
+{
+	size_t line = 0;
+
+	while (line < text.len && text.ptr[line] >= ' ')
+		line++;
+	return err_set(err, ERR_CORRUPT,
+		       "the store in %s has format \"%.*s\"; this program knows format %d only",
+		       store->path, (int)line, text.ptr, STORE_FORMAT);
+}
+
 /* 1 a store of our format, 0 there is no VERSION yet, -1. */
 static int store_read_version(const struct store *store, struct err *err)
 {
@@ -119,27 +129,20 @@ static int store_read_version(const struct store *store, struct err *err)
 		return err_os(err, errno, "read %s/VERSION", store->path);
 	if (str_equal((struct str){text, (size_t)n}, STR(STORE_VERSION_TEXT)))
 		return 1;
-	return err_set(err, ERR_CORRUPT,
-		       "the store in %s has format %.*s; this program knows format %d only",
-		       store->path,
-		       (int)strcspn(text, "\n") < (int)n ? (int)strcspn(text, "\n") : (int)n, text,
-		       STORE_FORMAT);
+	return store_wrong_version(store, (struct str){text, (size_t)n}, err);
 }
 
 /* A directory with somebody's files, none of which is ours, is not made a store. */
 static int store_check_empty(const struct store *store, struct err *err)
 {
-	int fd = openat(store->dirs[STORE_ROOT], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	auto_dir DIR *dir = NULL;
 	struct dirent *entry;
 	bool empty = true;
 
-	if (!dir)
-		return err_os(err, errno, "read %s", store->path);
+	if (fd_open_dir(store->dirs[STORE_ROOT], ".", &dir, err) < 0)
+		return err_ctx(err, "%s", store->path);
 	while (empty && (entry = readdir(dir)))
-		empty = entry->d_name[0] == '.' &&
-			(!entry->d_name[1] || str_equal(str_of(entry->d_name), STR("..")));
-	closedir(dir);
+		empty = fd_is_dots(entry->d_name);
 	if (empty || faccessat(store->dirs[STORE_ROOT], "lock", F_OK, 0) == 0)
 		return 0;
 	return err_set(err, ERR_INVALID, "%s is not empty, and not a store", store->path);

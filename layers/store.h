@@ -61,16 +61,18 @@ const char *store_path(const struct store *store);
 uint64_t store_map_bytes(const struct store *store);
 
 /*
- * Sweep what killed processes left: staging in tmp/ whose owner is dead, trees
- * of another boot that were never synced, the trash. Cheap when there is
- * nothing; machines/ is swept by its owner, sandbox/.
+ * Sweep what killed processes left: what lies in tmp/ and is not held by a
+ * flock, trees of another boot that were never synced, trees that nobody
+ * recorded, the trash. Cheap when there is nothing; machines/ is swept by its
+ * owner, sandbox/. May run in a thread of its own, and in several processes.
  */
 int store_sweep(struct store *store, struct err *err) MUST_CHECK;
 
 /*
  * A fresh staging directory under tmp/, held by a flock until
- * staging_close(), which removes what is still in it. Its entries have no
- * EXT4 neighbours that were deleted lately (EXT4_TOPDIR_FL).
+ * staging_close(), which removes what is still in it. A directory made in it
+ * has no neighbours on ext4 that were deleted lately (EXT4_TOPDIR_FL), which
+ * is what makes files slow to create.
  */
 struct staging {
 	struct store *store;
@@ -86,7 +88,9 @@ void staging_close(struct staging *staging);
 
 /*
  * Remove dirfd/name and everything under it: renamed into trash/ at once (same
- * file system), unlinked by store_sweep() or here, never outside the store.
+ * file system); the first 1,000 entries are unlinked here, the rest by
+ * store_sweep(). ERR_DENIED for what lies outside the store. A name that is
+ * not there is no error.
  */
 int store_discard(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
 

@@ -32,7 +32,8 @@ int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, con
 
 /*
  * The same in two parts, for a caller whose transaction holds more: rename
- * before it, record in it. A directory without a record is swept.
+ * before it, record in it, within the hour. Between the two it must not be
+ * mounted. A directory that nobody recorded is swept.
  */
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err) MUST_CHECK;

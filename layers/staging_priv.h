@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* staging_priv.h - what is left in tmp/ by those who died. */
+#pragma once
+
+#include "layers/trash_priv.h"
+
+/* Move everything in tmp/ that nobody holds by a flock into trash/. */
+int staging_sweep(struct store *store, struct err *err) MUST_CHECK;

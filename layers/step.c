@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step.c - three tables; digests are hex, without their algorithm.
+ *
+ *	table          key                members (v is 1)
+ *	steps          key                parent (absent on scratch), atMs, ms,
+ *	                                  logBytes, log (absent when inline); and
+ *	                                  of a layer: blob, blobBytes, diffId,
+ *	                                  tarBytes, content, cutOff (absent: no)
+ *	steps.details  key                components, logHex (absent: not inline)
+ *	steps.content  parent, content    key of the step whose layer it is
+ *	               (parent is 64
+ *	               zeros on scratch)
+ *
+ * A cached bake reads only the first, and reads it often.
+ */
+#include "layers/step.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#define STEP_TABLE "steps"
+#define STEP_DETAILS "steps.details"
+#define STEP_CONTENT "steps.content"
+#define STEP_CONTENT_KEY_MAX (2 * DIGEST_HEX_MAX)
+
+void step_record_done(struct step_record *record)
+{
+	buf_done(&record->log_inline);
+	json_decref(record->components);
+	record->components = NULL;
+}
+
+static bool step_is_zero(const struct digest *digest)
+{
+	static const struct digest zero;
+
+	return digest_equal(digest, &zero);
+}
+
+/* An absent member is the zero digest. */
+static int step_get_digest(const json_t *record, const char *name, struct digest *out,
+			   struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct str hex;
+	int found = json_get_string(record, STEP_TABLE, name, &hex, err);
+
+	*out = (struct digest){0};
+	if (found <= 0)
+		return found;
+	(void)snprintf(text, sizeof(text), "sha256:" STR_FMT, STR_ARG(hex));
+	return digest_parse(str_of(text), out, err);
+}
+
+static int step_get_size(const json_t *record, const char *name, uint64_t *out, struct err *err)
+{
+	int64_t value = 0;
+
+	if (json_get_int(record, STEP_TABLE, name, &value, err) < 0)
+		return -1;
+	*out = (uint64_t)value;
+	return 0;
+}
+
+static int step_read_layer(const json_t *record, struct step_record *out, struct err *err)
+{
+	if (step_get_digest(record, "blob", &out->blob, err) < 0 ||
+	    step_get_digest(record, "diffId", &out->diff_id, err) < 0 ||
+	    step_get_digest(record, "content", &out->content, err) < 0 ||
+	    step_get_size(record, "blobBytes", &out->blob_size, err) < 0 ||
+	    step_get_size(record, "tarBytes", &out->tar_size, err) < 0)
+		return -1;
+	out->empty = step_is_zero(&out->blob);
+	out->cut_off = json_is_true(json_object_get(record, "cutOff"));
+	return 0;
+}
+
+static int step_read(const json_t *record, struct step_record *out, struct err *err)
+{
+	if (step_get_digest(record, "parent", &out->parent, err) < 0 ||
+	    step_get_digest(record, "log", &out->log, err) < 0 ||
+	    step_get_size(record, "logBytes", &out->log_size, err) < 0 ||
+	    json_need_int(record, STEP_TABLE, "atMs", &out->created_ms, err) < 0 ||
+	    json_need_int(record, STEP_TABLE, "ms", &out->duration_ms, err) < 0)
+		return -1;
+	return step_read_layer(record, out, err);
+}
+
+static int step_hex_value(char c)
+{
+	return c >= 'a' ? c - 'a' + 10 : c - '0';
+}
+
+static int step_read_log(struct str hex, struct buf *out, struct err *err)
+{
+	for (size_t i = 0; i + 1 < hex.len; i += 2) {
+		char byte =
+			(char)(step_hex_value(hex.ptr[i]) << 4 | step_hex_value(hex.ptr[i + 1]));
+
+		if (buf_add(out, (struct str){&byte, 1}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int step_read_details(struct meta *meta, struct str key, struct step_record *out,
+			     struct err *err)
+{
+	AUTO(json) json_t *details = NULL;
+	struct str hex;
+	int found = meta_get(meta, STEP_DETAILS, key, &details, err);
+
+	if (found <= 0)
+		return found;
+	json_decref(out->components);
+	out->components = json_incref(json_object_get(details, "components"));
+	found = json_get_string(details, STEP_DETAILS, "logHex", &hex, err);
+	if (found <= 0)
+		return found;
+	buf_clear(&out->log_inline);
+	return step_read_log(hex, &out->log_inline, err);
+}
+
+int step_find(struct meta *meta, const struct digest *key, bool with_details,
+	      struct step_record *out, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char hex[DIGEST_HEX_MAX];
+	int found = meta_get(meta, STEP_TABLE, str_of(digest_hex(key, hex)), &record, err);
+
+	if (found <= 0)
+		return found;
+	out->key = *key;
+	if (step_read(record, out, err) < 0 ||
+	    (with_details && step_read_details(meta, str_of(hex), out, err) < 0)) {
+		err->kind = ERR_CORRUPT;
+		return err_ctx(err, "step %s", hex);
+	}
+	return 1;
+}
+
+static void step_set(json_t *record, const char *name, json_t *value)
+{
+	if (json_object_set_new_nocheck(record, name, value) < 0)
+		abort(); /* only out of memory */
+}
+
+static void step_set_digest(json_t *record, const char *name, const struct digest *digest)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	if (!step_is_zero(digest))
+		step_set(record, name, json_string_nocheck(digest_hex(digest, hex)));
+}
+
+static json_t *step_write(const struct step_record *record)
+{
+	json_t *out = json_object();
+
+	step_set(out, "v", json_integer(1));
+	step_set_digest(out, "parent", &record->parent);
+	step_set_digest(out, "log", &record->log);
+	step_set(out, "logBytes", json_integer((json_int_t)record->log_size));
+	step_set(out, "atMs", json_integer(record->created_ms));
+	step_set(out, "ms", json_integer(record->duration_ms));
+	if (record->empty)
+		return out;
+	step_set_digest(out, "blob", &record->blob);
+	step_set_digest(out, "diffId", &record->diff_id);
+	step_set_digest(out, "content", &record->content);
+	step_set(out, "blobBytes", json_integer((json_int_t)record->blob_size));
+	step_set(out, "tarBytes", json_integer((json_int_t)record->tar_size));
+	if (record->cut_off)
+		step_set(out, "cutOff", json_true());
+	return out;
+}
+
+/* A log may hold any bytes, a JSON string may not. */
+static int step_write_log(struct str log, json_t *details, struct err *err)
+{
+	static const char digits[] = "0123456789abcdef";
+	auto_buf struct buf hex = BUF_INIT(2 * STEP_LOG_INLINE_MAX);
+
+	for (size_t i = 0; i < log.len; i++) {
+		const char pair[2] = {digits[(uint8_t)log.ptr[i] >> 4],
+				      digits[(uint8_t)log.ptr[i] & 15]};
+
+		if (buf_add(&hex, (struct str){pair, 2}, err) < 0)
+			return -1;
+	}
+	step_set(details, "logHex", json_from_str(buf_str(&hex)));
+	return 0;
+}
+
+static int step_put_details(struct meta *meta, struct str key, const struct step_record *record,
+			    struct err *err)
+{
+	AUTO(json) json_t *details = json_object();
+
+	step_set(details, "v", json_integer(1));
+	if (record->components)
+		step_set(details, "components", json_incref(record->components));
+	if (record->log_inline.len > 0 &&
+	    step_write_log(buf_str(&record->log_inline), details, err) < 0)
+		return -1;
+	return meta_put(meta, STEP_DETAILS, key, details, err);
+}
+
+static struct str step_content_key(const struct digest *parent, const struct digest *content,
+				   char space[static STEP_CONTENT_KEY_MAX])
+{
+	char hex[DIGEST_HEX_MAX];
+	size_t used = strlen(digest_hex(parent, hex));
+
+	memcpy(space, hex, used);
+	memcpy(space + used, digest_hex(content, hex), used);
+	return (struct str){space, 2 * used};
+}
+
+/* The key of the step whose layer it was first. 1, 0 or -1. */
+static int step_content_owner(struct meta *meta, struct str content_key, struct digest *out,
+			      struct err *err)
+{
+	AUTO(json) json_t *entry = NULL;
+	int found = meta_get(meta, STEP_CONTENT, content_key, &entry, err);
+
+	if (found <= 0)
+		return found;
+	return step_get_digest(entry, "key", out, err) < 0 ? -1 : !step_is_zero(out);
+}
+
+int step_find_content(struct meta *meta, const struct digest *parent, const struct digest *content,
+		      struct step_record *out, struct err *err)
+{
+	char space[STEP_CONTENT_KEY_MAX];
+	struct digest owner;
+	int found = step_content_owner(meta, step_content_key(parent, content, space), &owner, err);
+
+	if (found <= 0)
+		return found;
+	found = step_find(meta, &owner, false, out, err);
+	if (found == 1 && !digest_equal(&out->content, content))
+		return 0; /* the step was run anew and made something else */
+	return found;
+}
+
+/* The earliest layer stays the one that later equal ones are replaced by. */
+static int step_put_content(struct meta *meta, struct str key, const struct step_record *record,
+			    struct err *err)
+{
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	AUTO(json) json_t *entry = NULL;
+	char space[STEP_CONTENT_KEY_MAX];
+	int found = step_find_content(meta, &record->parent, &record->content, &earlier, err);
+
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	entry = json_pack("{s:i, s:s%}", "v", 1, "key", key.ptr, key.len);
+	return meta_put(meta, STEP_CONTENT,
+			step_content_key(&record->parent, &record->content, space), entry, err);
+}
+
+int step_put(struct meta *meta, const struct step_record *record, struct err *err)
+{
+	AUTO(json) json_t *hot = step_write(record);
+	char hex[DIGEST_HEX_MAX];
+	struct str key = str_of(digest_hex(&record->key, hex));
+
+	assert(record->empty || !step_is_zero(&record->blob));
+	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
+	    step_put_details(meta, key, record, err) < 0)
+		return -1;
+	if (record->empty || record->cut_off || step_is_zero(&record->content))
+		return 0;
+	return step_put_content(meta, key, record, err);
+}
