@@ -25,7 +25,7 @@ as_root()
 
 hearth()
 {
-	as_root env HEARTH_DATA="$work/data" "$root/build/release/api/hearth" "$@"
+	as_root env HEARTH_DATA="$work/data" "$root/build/release/bin/hearth" "$@"
 }
 
 finish()
@@ -126,7 +126,7 @@ say "Done in $((SECONDS - started)) s. To go on, paste:"
 sudo=
 [ "$(id -u)" = 0 ] || sudo='sudo '
 cat <<TEXT
-  hearth="${sudo}env HEARTH_DATA=$work/data $root/build/release/api/hearth"
+  hearth="${sudo}env HEARTH_DATA=$work/data $root/build/release/bin/hearth"
   \$hearth images
   \$hearth inspect $digest
   \$hearth history $digest

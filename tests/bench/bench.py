@@ -109,7 +109,7 @@ class Bench:
 
     def __init__(self, args):
         self.args, self.rows, self.servers = args, [], []
-        self.hearth = str(Path(args.build).resolve() / "api/hearth")
+        self.hearth = str(Path(args.build).resolve() / "bin/hearth")
         self.work = ROOT / "build/bench" / f"run-{os.getpid()}"
         self.work.mkdir(parents=True)
         subprocess.run(["chattr", "+T", self.work], check=False, stderr=subprocess.DEVNULL)
