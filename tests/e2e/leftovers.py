@@ -4,7 +4,7 @@
 
 With --pids, only the numbers of its processes, and their programs.
 
-Looked for: staged files, machines, step sockets, mounts, cgroups, and any process (a zombie too) that runs our
+Looked for: staged files, machines, step sockets, mounts, cgroups, a runtime's state, and any process (a zombie too) that runs our
 programs on this data directory, holds a file of it, or lives in a mount namespace where it is mounted.
 """
 import os
@@ -54,6 +54,15 @@ def processes(data):
             yield process, how
 
 
+def machine_prefix(data):
+    """How the names of all machines of one data directory begin, for cgroups and runtimes."""
+    try:
+        status = os.stat(f"{data}/machines")
+    except OSError:
+        return "hearth-"
+    return f"hearth-{status.st_dev:x}-{status.st_ino:x}-"
+
+
 def found(data):
     for name in ("machines", "tmp", "run/step"):
         if os.path.isdir(f"{data}/{name}"):
@@ -61,8 +70,12 @@ def found(data):
     yield from (f"mount {line}" for line in read(Path("/proc/self/mountinfo")).splitlines() if data in line)
     for process, how in processes(data):
         yield f"process {process.name} ({how}): {read(process / 'cmdline')[:200]!r}"
+    ours = machine_prefix(data)
     for parent, names, _ in os.walk("/sys/fs/cgroup"):
-        yield from (f"cgroup {parent}/{name}" for name in names if name.startswith("hearth-"))
+        yield from (f"cgroup {parent}/{name}" for name in names if name.startswith(ours))
+    for runtime in ("/run/crun", "/run/runc"):
+        if os.path.isdir(runtime):
+            yield from (f"{runtime}/{name}" for name in os.listdir(runtime) if name.startswith(ours))
 
 
 directory = os.path.realpath(sys.argv[-1])
