@@ -8,9 +8,9 @@
 
 #include <ctype.h>
 
-#define AUTH_LIFE_MS 60000              /* of a token that does not say */
-#define AUTH_LIFE_MAX_MS (24 * 3600000) /* one that says more is asked for daily */
-#define AUTH_MARGIN_MS 10000            /* and at most a tenth of its life */
+#define AUTH_LIFE_MS 60000                           /* of a token that does not say */
+#define AUTH_LIFE_MAX_MS ((int64_t)24 * 3600 * 1000) /* one that says more is asked for daily */
+#define AUTH_MARGIN_MS 10000                         /* and at most a tenth of its life */
 
 enum auth_scheme { AUTH_NONE, AUTH_BASIC, AUTH_BEARER };
 
@@ -404,7 +404,7 @@ int auth_renew(struct auth *auth, struct http *http, const char *base,
 {
 	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
 	struct challenge challenge;
-	bool with_password;
+	bool with_password = false;
 
 	if (!challenge_pick(auth, response, &challenge))
 		return err_set(err, ERR_UNAUTHORIZED, "the registry wants credentials%s",

@@ -93,6 +93,7 @@ static size_t http_took(size_t len, int result)
 	return result < 0 ? len + 1 : len;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t http_on_header(char *bytes, size_t one, size_t len, void *ctx)
 {
 	struct http *http = ctx;
@@ -139,6 +140,7 @@ static int http_give(struct http *http, struct str bytes)
 	return http->request->body->write(http->request->body, bytes, &http->failure);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t http_on_body(char *bytes, size_t one, size_t len, void *ctx)
 {
 	struct http *http = ctx;

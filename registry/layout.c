@@ -163,7 +163,7 @@ int layout_resolve(struct str dir, struct str tag, struct digest *out, struct er
 	struct digest digest;
 	struct str text;
 	json_t *entry;
-	json_t *list;
+	json_t *list = NULL;
 
 	if (layout_open(dir, &dirfd, err) < 0)
 		return -1;

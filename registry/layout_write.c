@@ -261,7 +261,7 @@ static int layout_prepare(int layoutfd, struct err *err)
 {
 	auto_buf struct buf marker = BUF_INIT(1024);
 	struct err why = {0};
-	bool other;
+	bool other = false;
 
 	if (layout_sweep(layoutfd, ".", &other, err) < 0)
 		return -1;

@@ -142,7 +142,7 @@ static int manifest_read(struct str text, struct manifest *out, struct err *err)
 {
 	json_t *layers = NULL;
 	json_t *config;
-	bool index;
+	bool index = false;
 
 	if (manifest_load(text, &out->document, err) < 0 ||
 	    document_kind(out->document, &index, err) < 0)

@@ -207,14 +207,19 @@ static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *o
 	return 0;
 }
 
-static int pull_open_origin(const struct pull_spec *spec, const struct cancel *stop,
-			    struct origin **out, struct err *err)
+static struct origin *pull_open_origin(const struct pull_spec *spec, const struct cancel *stop,
+				       struct err *err)
 {
+	struct origin *origin = NULL;
+	int result;
+
 	if (spec->reference->kind == REFERENCE_SCRATCH)
-		return err_set(err, ERR_INVALID, "scratch is nothing that could be pulled");
-	if (spec->reference->kind == REFERENCE_LAYOUT)
-		return origin_layout_open(spec, stop, out, err);
-	return origin_registry_open(spec, stop, out, err);
+		result = err_set(err, ERR_INVALID, "scratch is nothing that could be pulled");
+	else if (spec->reference->kind == REFERENCE_LAYOUT)
+		result = origin_layout_open(spec, stop, &origin, err);
+	else
+		result = origin_registry_open(spec, stop, &origin, err);
+	return result < 0 ? NULL : origin;
 }
 
 /* What a user wrote stands in front of what went wrong with it. */
@@ -241,9 +246,8 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 		platform_host(&pull.wanted);
 	if (cancel_init(&pull.stop, err) < 0)
 		return -1;
-	result = pull_open_origin(spec, &pull.stop, &pull.origin, err);
-	if (result == 0)
-		result = pull_parts(&pull, &texts, out, err);
+	pull.origin = pull_open_origin(spec, &pull.stop, err);
+	result = pull.origin ? pull_parts(&pull, &texts, out, err) : -1;
 	origin_close(pull.origin);
 	pull_texts_done(&texts);
 	cancel_done(&pull.stop);
@@ -252,9 +256,9 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 
 int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err)
 {
-	AUTO(origin) struct origin *origin = NULL;
+	AUTO(origin) struct origin *origin = pull_open_origin(spec, NULL, err);
 
-	if (pull_open_origin(spec, NULL, &origin, err) < 0 || origin->resolve(origin, out, err) < 0)
+	if (!origin || origin->resolve(origin, out, err) < 0)
 		return pull_failed(spec, err);
 	return 0;
 }

@@ -286,7 +286,7 @@ static void reference_fill(const struct reference_parts *parts, struct reference
 static int reference_parse_registry(struct str text, struct reference *out, struct err *err)
 {
 	bool has_digest = memchr(text.ptr, '@', text.len);
-	struct reference_parts parts;
+	struct reference_parts parts = {0};
 	struct digest digest = {0};
 
 	if (reference_split(text, &parts, err) < 0)

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Manifests and HEAD, from a stand-in that is not always right: see standin.h. */
+#include "tests/registry/fetch_bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MANIFEST_TEXT "{\"schemaVersion\":2,\"mediaType\":\"" MEDIA_OCI_MANIFEST "\",\"layers\":[]}"
+
+static int bench_manifest(struct bench *bench, struct digest *digest, struct err *err)
+{
+	return fetch_manifest(bench->fetch, bench->http, "1.0", &bench->got, digest, err);
+}
+
+static void gives_manifest(void *ctx, const struct standin_request *request)
+{
+	struct bench *bench = ctx;
+
+	bench->flag = standin_asked(request, MEDIA_OCI_MANIFEST) &&
+		      standin_asked(request, MEDIA_OCI_INDEX) &&
+		      standin_asked(request, MEDIA_DOCKER_MANIFEST) &&
+		      standin_asked(request, MEDIA_DOCKER_LIST) &&
+		      standin_asked(request, "manifest.v1+prettyjws") &&
+		      standin_asked(request, "*/*");
+	standin_answer(request, "200 OK", "Content-Type: " MEDIA_OCI_MANIFEST "; charset=utf-8\r\n",
+		       STR(MANIFEST_TEXT));
+}
+
+static void a_manifest_needs_no_digest_header(void **state)
+{
+	struct bench *bench = *state;
+	struct digest expected;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, gives_manifest, NULL);
+	check_ok(bench_manifest(bench, &digest, &err), &err);
+	digest_of(STR(MANIFEST_TEXT), &expected);
+	assert_true(digest_equal(&digest, &expected));
+	assert_true(bench->flag);
+}
+
+static void lies_about_digest(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "200 OK",
+		       "Docker-Content-Digest: sha256:"
+		       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+		       STR(MANIFEST_TEXT));
+}
+
+static void lies_about_type(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "200 OK", "Content-Type: " MEDIA_OCI_INDEX "\r\n",
+		       STR(MANIFEST_TEXT));
+}
+
+static void a_manifest_that_is_another_is_corrupt(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, lies_about_digest, NULL);
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_CORRUPT);
+}
+
+static void a_manifest_of_another_type_is_corrupt(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, lies_about_type, NULL);
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_CORRUPT);
+}
+
+static void a_manifest_has_a_ceiling(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, longer_without_a_length, NULL);
+	bench->got.max = 1000;
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_LIMIT);
+}
+
+static void knows_nothing(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(
+		request, "404 Not Found", "",
+		STR("{\"errors\":[{\"code\":\"MANIFEST_UNKNOWN\",\"message\":\"manifest unknown\","
+		    "\"detail\":{\"Tag\":\"1.0\"}}]}"));
+}
+
+static void what_is_not_there_is_not_found(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, knows_nothing, NULL);
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_NOT_FOUND);
+	assert_string_equal(err.text,
+			    "1.0 not found: check name and tag; it says: MANIFEST_UNKNOWN: "
+			    "manifest unknown");
+	check_err(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), &err, ERR_NOT_FOUND);
+}
+
+static void answers_head(void *ctx, const struct standin_request *request)
+{
+	struct bench *bench = ctx;
+
+	bench->flag = strcmp(request->method, "HEAD") == 0;
+	standin_answer(request, "200 OK",
+		       "docker-content-digest: sha256:"
+		       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+		       STR(MANIFEST_TEXT));
+}
+
+static void head_gives_the_digest(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, answers_head, NULL);
+	assert_int_equal(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), 1);
+	assert_int_equal(digest.bytes[31], 0xaa);
+	assert_true(bench->flag);
+}
+
+static void knows_no_head(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "405 Method Not Allowed", "", STR(""));
+}
+
+static void forbids_everything(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "403 Forbidden", "", STR(""));
+}
+
+static void head_that_is_not_answered_is_a_miss(void **state)
+{
+	static const struct {
+		standin_fn *fn;
+		standin_fn *other;
+	} ways[] = {{gives_manifest, NULL},
+		    {knows_no_head, NULL},
+		    {always_503, NULL},
+		    {closes_at_once_twice, NULL},
+		    {redirects_to_expired, forbids_everything}};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct digest digest;
+		struct err err = {0};
+
+		if (i > 0)
+			bench = bench_again(state);
+		bench_open(bench, ways[i].fn, ways[i].other);
+		assert_int_equal(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), 0);
+	}
+}
+
+static void nobody_listens(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, always_503, NULL);
+	fetch_close(bench->fetch);
+	bench->fetch = NULL;
+	bench->spec.host = STR("127.0.0.1:1");
+	check_ok(fetch_open(&bench->spec, &bench->fetch, &err), &err);
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_REMOTE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_manifest_needs_no_digest_header),
+		TEST(a_manifest_that_is_another_is_corrupt),
+		TEST(a_manifest_of_another_type_is_corrupt),
+		TEST(a_manifest_has_a_ceiling),
+		TEST(what_is_not_there_is_not_found),
+		TEST(head_gives_the_digest),
+		TEST(head_that_is_not_answered_is_a_miss),
+		TEST(nobody_listens),
+	};
+
+	return cmocka_run_group_tests_name("registry/fetch_manifest", tests, NULL, NULL);
+}
