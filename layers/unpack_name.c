@@ -8,7 +8,8 @@ static int tar_name_add(struct tar_name *name, struct str part, struct err *err)
 {
 	if (str_equal(part, STR("..")))
 		return err_set(err, ERR_CORRUPT, "a name with \"..\" in it");
-	if (part.len > NAME_MAX)
+	if (part.len > NAME_MAX && !(part.len <= NAME_MAX + strlen(WHITEOUT_PREFIX) &&
+				     str_starts(part, STR(WHITEOUT_PREFIX))))
 		return err_set(err, ERR_CORRUPT, "a name is longer than %d bytes", NAME_MAX);
 	if (name->path.len > 0 && buf_add(&name->path, STR("/"), err) < 0)
 		return -1;

@@ -15,6 +15,7 @@ enum {
 	LISTING_NO_DIR_TIMES = 1, /* an overlay shows those of the upper directory */
 	LISTING_NO_TIMES = 2,
 	LISTING_NO_ROOT = 4,
+	LISTING_SECONDS = 8, /* no fractions of them */
 };
 
 void listing_add(int dirfd, unsigned flags, struct buf *out);
@@ -24,4 +25,5 @@ int scratch_make(char path[static 64]);
 void scratch_remove(const char *path);
 
 /* Fail with the first line that differs. */
+void listing_check_text(const char *actual, const char *expected);
 void listing_check_equal(int actual, int expected, unsigned flags);
