@@ -97,6 +97,10 @@ int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const s
 /* Of what was added, the bytes that the store did not have. */
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer);
 
+/* Whether what was added so far are the bytes of this sha256; ERR_CORRUPT if not. */
+int blob_writer_check(struct blob_writer *writer, const struct digest *expected, struct err *err)
+	MUST_CHECK;
+
 /*
  * Make the blob exist. Every chunk is looked up again in the transaction that
  * counts it: ERR_UNAVAILABLE when one was collected meanwhile, and the caller

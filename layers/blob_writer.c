@@ -188,6 +188,20 @@ static int blob_writer_mismatch(const struct digest *expected, const struct dige
 		       digest_format(found, have));
 }
 
+int blob_writer_check(struct blob_writer *writer, const struct digest *expected, struct err *err)
+{
+	struct digest found;
+
+	if (expected->algorithm != DIGEST_SHA256)
+		return 0; /* blob_writer_commit() judges those */
+	if (blob_writer_flush(writer, err) < 0)
+		return -1;
+	hasher_peek(&writer->hasher, &found);
+	if (!digest_equal(&found, expected))
+		return blob_writer_mismatch(expected, &found, err);
+	return 0;
+}
+
 static int blob_writer_hash_as(struct store *store, const struct digest *digest,
 			       enum digest_algorithm algorithm, struct digest *out, struct err *err)
 {

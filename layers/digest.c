@@ -99,6 +99,16 @@ void hasher_final(struct hasher *hasher, struct digest *out)
 		abort();
 }
 
+void hasher_peek(const struct hasher *hasher, struct digest *out)
+{
+	AUTO(md) EVP_MD_CTX *copy = EVP_MD_CTX_new();
+
+	*out = (struct digest){.algorithm = hasher->algorithm};
+	if (!copy || EVP_MD_CTX_copy_ex(copy, hasher->md) != 1)
+		abort();
+	(void)EVP_DigestFinal_ex(copy, out->bytes, NULL);
+}
+
 void hasher_done(struct hasher *hasher)
 {
 	EVP_MD_CTX_free(hasher->md);

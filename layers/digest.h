@@ -56,6 +56,9 @@ void hasher_init(struct hasher *hasher);
 void hasher_init_as(struct hasher *hasher, enum digest_algorithm algorithm);
 void hasher_add(struct hasher *hasher, struct str bytes);
 void hasher_final(struct hasher *hasher, struct digest *out);
+
+/* What hasher_final() would say now; the sequence goes on. */
+void hasher_peek(const struct hasher *hasher, struct digest *out);
 void hasher_done(struct hasher *hasher);
 
 /* The sha256 of bytes in memory. */

@@ -18,7 +18,7 @@
 #include "layers/tree.h"
 #include "layers/unpack.h"
 
-#define RECEIVE_RING_BYTES ((size_t)4 * 1024 * 1024)
+#define RECEIVE_RING_BYTES ((size_t)1024 * 1024) /* three rings a layer, three layers at once */
 
 struct receive_spec {
 	struct digest blob;    /* what the manifest names */

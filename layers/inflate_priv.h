@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inflate_priv.h - a compressed format, fed in pieces of any size. One file a
+ * format; inflater.c chooses by the first bytes.
+ */
+#pragma once
+
+#include "layers/base/sink.h"
+
+#define INFLATE_PIECE ((size_t)128 * 1024) /* bytes given to the sink at once, at most */
+
+struct inflate_format {
+	/* Whether a stream of this format starts with these (at most 4) bytes. */
+	bool (*starts)(struct str bytes);
+	struct inflate *(*open)(void);
+	void (*close)(struct inflate *inflate);
+	/* Streams one after another; what follows the last and is none is ignored. */
+	int (*write)(struct inflate *inflate, struct str bytes, struct sink *out, struct err *err);
+	/* ERR_CORRUPT in the middle of a stream. */
+	int (*finish)(struct inflate *inflate, struct err *err);
+};
+
+extern const struct inflate_format inflate_gzip;
+extern const struct inflate_format inflate_zstd;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/inflate_priv.h"
+#include "layers/layer.h"
+
+#define INFLATER_MAGIC ((size_t)4) /* bytes that tell the format */
+
+struct inflater {
+	struct sink counter; /* where formats write: guards the ceiling */
+	struct sink *out;
+	uint64_t left; /* plain bytes that may still come */
+	char first[INFLATER_MAGIC];
+	size_t first_len;
+	bool chosen;
+	const struct inflate_format *format; /* NULL for plain bytes */
+	struct inflate *inflate;
+};
+
+static int inflater_count(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct inflater *inflater = (struct inflater *)(void *)sink;
+
+	if (bytes.len > inflater->left)
+		return err_set(err, ERR_LIMIT,
+			       "it inflates to more bytes than the ceiling for a layer allows");
+	inflater->left -= bytes.len;
+	return inflater->out->write(inflater->out, bytes, err);
+}
+
+int inflater_open(struct sink *out, uint64_t max_plain, struct inflater **inflater, struct err *err)
+{
+	struct inflater *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return err_os(err, ENOMEM, "open an inflater");
+	made->counter.write = inflater_count;
+	made->out = out;
+	made->left = max_plain;
+	*inflater = made;
+	return 0;
+}
+
+void inflater_close(struct inflater *inflater)
+{
+	if (!inflater)
+		return;
+	if (inflater->format)
+		inflater->format->close(inflater->inflate);
+	free(inflater);
+}
+
+static int inflater_feed(struct inflater *inflater, struct str bytes, struct err *err)
+{
+	if (!inflater->format)
+		return inflater_count(&inflater->counter, bytes, err);
+	return inflater->format->write(inflater->inflate, bytes, &inflater->counter, err);
+}
+
+static int inflater_choose(struct inflater *inflater, struct err *err)
+{
+	struct str first = {inflater->first, inflater->first_len};
+
+	inflater->chosen = true;
+	if (inflate_gzip.starts(first))
+		inflater->format = &inflate_gzip;
+	else if (inflate_zstd.starts(first))
+		inflater->format = &inflate_zstd;
+	if (inflater->format)
+		inflater->inflate = inflater->format->open();
+	return first.len > 0 ? inflater_feed(inflater, first, err) : 0;
+}
+
+int inflater_write(struct inflater *inflater, struct str bytes, struct err *err)
+{
+	while (!inflater->chosen && bytes.len > 0) {
+		inflater->first[inflater->first_len++] = bytes.ptr[0];
+		bytes.ptr++;
+		bytes.len--;
+		if (inflater->first_len == INFLATER_MAGIC && inflater_choose(inflater, err) < 0)
+			return -1;
+	}
+	return bytes.len > 0 ? inflater_feed(inflater, bytes, err) : 0;
+}
+
+int inflater_finish(struct inflater *inflater, struct err *err)
+{
+	if (!inflater->chosen && inflater_choose(inflater, err) < 0)
+		return -1;
+	return inflater->format ? inflater->format->finish(inflater->inflate, err) : 0;
+}

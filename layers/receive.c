@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * receive.c - three threads between the network and the disk.
+ *
+ *	keeper    blob ring   -> blob writer (not committed)
+ *	inflater  inflate ring -> inflate, diff id -> tar ring
+ *	unpacker  tar ring    -> staged tree
+ *
+ * The order at the end: all threads, then size, digest and diff id, then the
+ * blob, then the tree. A thread that fails abandons its ring, which stops
+ * whoever feeds it; its reason is the one that is told.
+ */
+#include "layers/receive.h"
+
+#include "layers/base/ring.h"
+#include "layers/layer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#define TREE_NAME "tree" /* in the staging directory */
+
+struct receive_task {
+	pthread_t thread;
+	bool running;
+	struct err err; /* ERR_NONE when it went well; read after the join */
+};
+
+struct receive {
+	struct store *store;
+	struct receive_spec spec;
+	uint64_t received;
+	struct blob_writer *blob;
+	struct staging staging;
+	int treefd; /* -1 where the tree is there already */
+	struct ring blob_ring;
+	struct ring inflate_ring;
+	struct ring tar_ring;
+	struct receive_task keeper;
+	struct receive_task inflater;
+	struct receive_task unpacker;
+	struct sink plain; /* of the inflater: hashes and passes on */
+	struct hasher diff_id;
+	uint64_t tar_size;
+};
+
+static uint64_t receive_max_bytes(const struct receive *receive)
+{
+	uint64_t max = receive->spec.limits.max_bytes;
+
+	return max ? max : UNPACK_BYTES_MAX;
+}
+
+static void *receive_keep(void *ctx)
+{
+	struct receive *receive = ctx;
+	struct source *from = &receive->blob_ring.source;
+	struct err *err = &receive->keeper.err;
+	struct str bytes;
+	int more;
+
+	while ((more = from->read(from, &bytes, err)) == 1) {
+		if (blob_writer_add(receive->blob, bytes, err) < 0)
+			break;
+	}
+	if (err->kind != ERR_NONE)
+		ring_abandon(&receive->blob_ring, err);
+	return NULL;
+}
+
+static int receive_take_plain(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct receive *receive =
+		(struct receive *)(void *)((char *)sink - offsetof(struct receive, plain));
+
+	hasher_add(&receive->diff_id, bytes);
+	receive->tar_size += bytes.len;
+	if (receive->treefd < 0)
+		return 0;
+	return receive->tar_ring.sink.write(&receive->tar_ring.sink, bytes, err);
+}
+
+static int receive_inflate_all(struct receive *receive, struct err *err)
+{
+	AUTO(inflater) struct inflater *inflater = NULL;
+	struct source *from = &receive->inflate_ring.source;
+	struct str bytes;
+	int more;
+
+	if (inflater_open(&receive->plain, receive_max_bytes(receive), &inflater, err) < 0)
+		return -1;
+	while ((more = from->read(from, &bytes, err)) == 1) {
+		if (inflater_write(inflater, bytes, err) < 0)
+			return -1;
+	}
+	return more < 0 ? -1 : inflater_finish(inflater, err);
+}
+
+static void *receive_inflate(void *ctx)
+{
+	struct receive *receive = ctx;
+	struct err *err = &receive->inflater.err;
+
+	if (receive_inflate_all(receive, err) == 0) {
+		ring_finish(&receive->tar_ring);
+		return NULL;
+	}
+	ring_abandon(&receive->inflate_ring, err);
+	ring_fail(&receive->tar_ring, err);
+	return NULL;
+}
+
+static void *receive_unpack(void *ctx)
+{
+	struct receive *receive = ctx;
+	struct err *err = &receive->unpacker.err;
+
+	if (unpack_tar(receive->treefd, &receive->tar_ring.source, &receive->spec.limits, err) < 0)
+		ring_abandon(&receive->tar_ring, err);
+	return NULL;
+}
+
+static int receive_start(struct receive_task *task, void *(*main)(void *), void *ctx,
+			 struct err *err)
+{
+	sigset_t all;
+	sigset_t before;
+	int failed;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&task->thread, NULL, main, ctx);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	task->running = failed == 0;
+	return failed ? err_os(err, failed, "start a thread") : 0;
+}
+
+static void receive_join(struct receive_task *task)
+{
+	if (task->running)
+		(void)pthread_join(task->thread, NULL);
+	task->running = false;
+}
+
+/* A place for the tree, unless it is there already. */
+static int receive_stage(struct receive *receive, struct err *err)
+{
+	int held = tree_find(receive->store, &receive->spec.diff_id, err);
+
+	if (held != 0)
+		return held < 0 ? -1 : 0;
+	if (staging_open(receive->store, &receive->staging, err) < 0)
+		return -1;
+	if (mkdirat(receive->staging.fd, TREE_NAME, 0755) < 0)
+		return err_os(err, errno, "make a tree");
+	receive->treefd =
+		openat(receive->staging.fd, TREE_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (receive->treefd < 0)
+		return err_os(err, errno, "open a tree");
+	if (fchmod(receive->treefd, 0755) < 0) /* whatever our umask is */
+		return err_os(err, errno, "make a tree");
+	return 0;
+}
+
+static struct receive *receive_new(struct store *store, const struct receive_spec *spec)
+{
+	struct receive *receive = calloc(1, sizeof(*receive));
+
+	if (!receive)
+		abort();
+	receive->store = store;
+	receive->spec = *spec;
+	receive->staging = STAGING_INIT;
+	receive->treefd = -1;
+	receive->plain.write = receive_take_plain;
+	hasher_init(&receive->diff_id);
+	return receive;
+}
+
+int receive_open(struct store *store, const struct receive_spec *spec, struct receive **out,
+		 struct err *err)
+{
+	AUTO(receive) struct receive *receive = receive_new(store, spec);
+
+	if (ring_init(&receive->blob_ring, RECEIVE_RING_BYTES, err) < 0 ||
+	    ring_init(&receive->inflate_ring, RECEIVE_RING_BYTES, err) < 0 ||
+	    ring_init(&receive->tar_ring, RECEIVE_RING_BYTES, err) < 0 ||
+	    receive_stage(receive, err) < 0 || blob_writer_open(store, &receive->blob, err) < 0 ||
+	    receive_start(&receive->keeper, receive_keep, receive, err) < 0 ||
+	    receive_start(&receive->inflater, receive_inflate, receive, err) < 0)
+		return -1;
+	if (receive->treefd >= 0 &&
+	    receive_start(&receive->unpacker, receive_unpack, receive, err) < 0)
+		return -1;
+	*out = steal_ptr(&receive);
+	return 0;
+}
+
+int receive_write(struct receive *receive, struct str bytes, struct err *err)
+{
+	struct sink *blob = &receive->blob_ring.sink;
+	struct sink *inflate = &receive->inflate_ring.sink;
+
+	if (bytes.len > receive->spec.size - receive->received)
+		return err_set(err, ERR_CORRUPT, "more than the %llu bytes that were announced",
+			       (unsigned long long)receive->spec.size);
+	receive->received += bytes.len;
+	if (blob->write(blob, bytes, err) < 0)
+		return -1;
+	return inflate->write(inflate, bytes, err);
+}
+
+static int receive_check_diff_id(const struct receive_spec *spec, struct hasher *hasher,
+				 struct err *err)
+{
+	struct digest found;
+	char want[DIGEST_TEXT_MAX];
+	char have[DIGEST_TEXT_MAX];
+
+	hasher_final(hasher, &found);
+	if (digest_equal(&found, &spec->diff_id))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "its tar is %s, the image's config says %s",
+		       digest_format(&found, have), digest_format(&spec->diff_id, want));
+}
+
+/*
+ * Why it failed, if it did. Damaged bytes make every thread fail somehow, so
+ * the digest is asked first; the unpacker's own reason goes before the
+ * inflater's, which was only stopped by it.
+ */
+static int receive_judge(struct receive *receive, struct err *err)
+{
+	const struct receive_task *const tasks[] = {&receive->keeper, &receive->unpacker,
+						    &receive->inflater};
+
+	if (receive->received != receive->spec.size)
+		return err_set(err, ERR_CORRUPT, "%llu bytes came of the %llu that were announced",
+			       (unsigned long long)receive->received,
+			       (unsigned long long)receive->spec.size);
+	if (receive->keeper.err.kind == ERR_NONE &&
+	    blob_writer_check(receive->blob, &receive->spec.blob, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+		if (tasks[i]->err.kind != ERR_NONE) {
+			*err = tasks[i]->err;
+			return -1;
+		}
+	}
+	return receive_check_diff_id(&receive->spec, &receive->diff_id, err);
+}
+
+int receive_finish(struct receive *receive, struct err *err)
+{
+	struct blob_info info;
+
+	ring_finish(&receive->blob_ring);
+	ring_finish(&receive->inflate_ring);
+	receive_join(&receive->keeper);
+	receive_join(&receive->inflater);
+	receive_join(&receive->unpacker);
+	if (receive_judge(receive, err) < 0 ||
+	    blob_writer_commit(receive->blob, &receive->spec.blob, &info, err) < 0)
+		return -1;
+	if (receive->treefd < 0)
+		return 0;
+	return tree_adopt(receive->store, &receive->spec.diff_id, receive->staging.fd, TREE_NAME,
+			  err);
+}
+
+void receive_close(struct receive *receive)
+{
+	struct err gone = {0};
+
+	if (!receive)
+		return;
+	(void)err_set(&gone, ERR_CANCELLED, "the layer was given up");
+	if (receive->keeper.running)
+		ring_fail(&receive->blob_ring, &gone);
+	if (receive->inflater.running)
+		ring_fail(&receive->inflate_ring, &gone);
+	receive_join(&receive->keeper);
+	receive_join(&receive->inflater);
+	if (receive->unpacker.running) /* the inflater may never have been started */
+		ring_fail(&receive->tar_ring, &gone);
+	receive_join(&receive->unpacker);
+	ring_done(&receive->blob_ring);
+	ring_done(&receive->inflate_ring);
+	ring_done(&receive->tar_ring);
+	blob_writer_close(receive->blob);
+	auto_close_release(&receive->treefd);
+	staging_close(&receive->staging);
+	hasher_done(&receive->diff_id);
+	free(receive);
+}
+
+/* The stored layer's tar goes where the inflater's would. */
+static int receive_read_stored(struct receive *receive, struct err *err)
+{
+	if (layer_read(receive->store, &receive->spec.blob, receive_max_bytes(receive),
+		       &receive->plain, err) < 0) {
+		ring_fail(&receive->tar_ring, err);
+		receive_join(&receive->unpacker);
+		if (receive->unpacker.err.kind != ERR_NONE && err->kind != ERR_CORRUPT)
+			*err = receive->unpacker.err;
+		return -1;
+	}
+	ring_finish(&receive->tar_ring);
+	receive_join(&receive->unpacker);
+	if (receive->unpacker.err.kind != ERR_NONE) {
+		*err = receive->unpacker.err;
+		return -1;
+	}
+	return receive_check_diff_id(&receive->spec, &receive->diff_id, err);
+}
+
+int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)
+{
+	AUTO(receive) struct receive *receive = receive_new(store, spec);
+
+	if (ring_init(&receive->blob_ring, 1, err) < 0 ||
+	    ring_init(&receive->inflate_ring, 1, err) < 0 ||
+	    ring_init(&receive->tar_ring, RECEIVE_RING_BYTES, err) < 0 ||
+	    receive_stage(receive, err) < 0)
+		return -1;
+	if (receive->treefd < 0)
+		return 0; /* somebody made it meanwhile */
+	if (receive_start(&receive->unpacker, receive_unpack, receive, err) < 0 ||
+	    receive_read_stored(receive, err) < 0)
+		return -1;
+	return tree_adopt(store, &spec->diff_id, receive->staging.fd, TREE_NAME, err);
+}

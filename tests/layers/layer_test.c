@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/cut_priv.h"
+#include "layers/layer.h"
+#include "tests/layers/store_fixture.h"
+
+#include <zstd.h>
+
+struct memory {
+	struct sink sink;
+	struct buf bytes;
+};
+
+static int memory_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct memory *memory = (struct memory *)(void *)sink;
+
+	return buf_add(&memory->bytes, bytes, err);
+}
+
+#define MEMORY_MAX ((size_t)64 * 1024 * 1024)
+#define MEMORY_INIT ((struct memory){{memory_write}, BUF_INIT(MEMORY_MAX)})
+
+/* Bytes that compress somewhat and repeat nowhere. */
+static char *make_bytes(size_t len, uint64_t seed)
+{
+	char *bytes = malloc(len + 1);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < len; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		bytes[i] = (char)('a' + (seed >> 60));
+	}
+	return bytes;
+}
+
+static struct layer_info write_layer(struct store *store, struct str tar, size_t piece)
+{
+	AUTO(layer_writer) struct layer_writer *writer = NULL;
+	struct layer_info info;
+	struct err err = {0};
+
+	check_ok(layer_writer_open(store, &writer, &err), &err);
+	for (size_t at = 0; at < tar.len; at += piece) {
+		struct str bytes = {tar.ptr + at, tar.len - at < piece ? tar.len - at : piece};
+		struct sink *sink = layer_writer_sink(writer);
+
+		check_ok(sink->write(sink, bytes, &err), &err);
+	}
+	check_ok(layer_writer_finish(writer, &info, &err), &err);
+	return info;
+}
+
+static void a_layer_is_read_back_whatever_its_size(void **state)
+{
+	static const size_t sizes[] = {0,
+				       1,
+				       LAYER_CUT_MIN,
+				       LAYER_CUT_NORMAL + 1,
+				       LAYER_CUT_MAX,
+				       LAYER_CUT_MAX + 1,
+				       2 * LAYER_CUT_MAX,
+				       5 * 1024 * 1024 + 3};
+	struct store_fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free char *bytes = make_bytes(sizes[i], i + 1);
+		struct memory back = MEMORY_INIT;
+		struct layer_info info =
+			write_layer(fixture->store, (struct str){bytes, sizes[i]}, 10007);
+		struct digest digest;
+		struct err err = {0};
+
+		digest_of((struct str){bytes, sizes[i]}, &digest);
+		assert_true(digest_equal(&digest, &info.diff_id));
+		assert_int_equal(info.tar_size, sizes[i]);
+		check_ok(layer_read(fixture->store, &info.blob, UINT64_MAX, &back.sink, &err),
+			 &err);
+		assert_int_equal(back.bytes.len, sizes[i]);
+		if (sizes[i] > 0)
+			assert_memory_equal(back.bytes.ptr, bytes, sizes[i]);
+		buf_done(&back.bytes);
+	}
+}
+
+static void a_layer_is_one_stream_for_any_zstd(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 3 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 9);
+	auto_free char *plain = malloc(len + 1);
+	struct memory blob = MEMORY_INIT;
+	struct layer_info info = write_layer(fixture->store, (struct str){bytes, len}, len);
+	struct err err = {0};
+
+	check_ok(blob_copy(fixture->store, &info.blob, &blob.sink, &err), &err);
+	assert_int_equal(blob.bytes.len, info.blob_size);
+	/* The simple interface inflates frames one after another. */
+	assert_int_equal(ZSTD_decompress(plain, len + 1, blob.bytes.ptr, blob.bytes.len), len);
+	assert_memory_equal(plain, bytes, len);
+	buf_done(&blob.bytes);
+}
+
+static void the_same_tar_twice_costs_nothing(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 4 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 5);
+	struct layer_info first = write_layer(fixture->store, (struct str){bytes, len}, 4096);
+	struct layer_info second = write_layer(fixture->store, (struct str){bytes, len}, 65536);
+
+	assert_int_equal(first.new_bytes, first.blob_size);
+	assert_int_equal(second.new_bytes, 0);
+	assert_true(digest_equal(&first.blob, &second.blob));
+}
+
+static void a_small_change_costs_a_few_chunks(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 8 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len + 1, 6);
+	struct layer_info first = write_layer(fixture->store, (struct str){bytes, len}, 4096);
+	struct layer_info second;
+
+	/* One byte more in the middle moves everything behind it. */
+	memmove(bytes + len / 2 + 1, bytes + len / 2, len / 2);
+	bytes[len / 2] = '!';
+	second = write_layer(fixture->store, (struct str){bytes, len + 1}, 4096);
+	assert_true(second.new_bytes > 0);
+	assert_true(second.new_bytes < first.blob_size / 10);
+}
+
+static void a_cut_that_is_asked_for_separates_what_is_before_and_behind(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 1024 * 1024;
+	auto_free char *file = make_bytes(len, 7);
+	struct layer_info infos[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		AUTO(layer_writer) struct layer_writer *writer = NULL;
+		struct sink *sink;
+		struct err err = {0};
+
+		check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
+		sink = layer_writer_sink(writer);
+		check_ok(sink->write(sink, i ? STR("another header") : STR("a header"), &err),
+			 &err);
+		check_ok(layer_writer_cut(writer, &err), &err);
+		check_ok(sink->write(sink, (struct str){file, len}, &err), &err);
+		check_ok(layer_writer_finish(writer, &infos[i], &err), &err);
+	}
+	assert_true(infos[1].new_bytes < 100); /* the header's chunk alone */
+}
+
+static void cuts_keep_to_their_bounds_and_to_these_places(void **state)
+{
+	static const size_t expected[] = {65631, 66870, 74515, 75111, 86366, 84666, 65901, 55607};
+	const size_t len = 2 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 1);
+	struct cutter cutter;
+	size_t at = 0;
+
+	(void)state;
+	cutter_init(&cutter);
+	for (size_t i = 0; at < len; i++) {
+		size_t n = cutter_find(&cutter, (struct str){bytes + at, len - at});
+
+		assert_true(n <= LAYER_CUT_MAX);
+		assert_true(n > LAYER_CUT_MIN || at + n == len);
+		if (i < sizeof(expected) / sizeof(expected[0]))
+			assert_int_equal(n, expected[i]);
+		at += n;
+	}
+	assert_int_equal(at, len);
+}
+
+static void a_layer_above_the_ceiling_is_refused_while_it_is_read(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 8);
+	struct layer_info info = write_layer(fixture->store, (struct str){bytes, len}, len);
+	struct memory back = MEMORY_INIT;
+	struct err err = {0};
+
+	check_err(layer_read(fixture->store, &info.blob, len - 1, &back.sink, &err), &err,
+		  ERR_LIMIT);
+	buf_done(&back.bytes);
+}
+
+static void a_writer_that_is_closed_early_leaves_no_blob(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = 4 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 10);
+	struct layer_writer *writer = NULL;
+	struct layer_info info;
+	struct blob_info found;
+	struct sink *sink;
+	struct err err = {0};
+
+	check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
+	sink = layer_writer_sink(writer);
+	check_ok(sink->write(sink, (struct str){bytes, len}, &err), &err);
+	layer_writer_close(writer);
+	info = write_layer(fixture->store, STR("something else"), 5);
+	assert_int_equal(blob_find(fixture->store, &info.blob, &found, &err), 1);
+	assert_int_equal(info.new_bytes, info.blob_size);
+}
+
+#define STORE_TEST(test) \
+	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORE_TEST(a_layer_is_read_back_whatever_its_size),
+		STORE_TEST(a_layer_is_one_stream_for_any_zstd),
+		STORE_TEST(the_same_tar_twice_costs_nothing),
+		STORE_TEST(a_small_change_costs_a_few_chunks),
+		STORE_TEST(a_cut_that_is_asked_for_separates_what_is_before_and_behind),
+		cmocka_unit_test(cuts_keep_to_their_bounds_and_to_these_places),
+		STORE_TEST(a_layer_above_the_ceiling_is_refused_while_it_is_read),
+		STORE_TEST(a_writer_that_is_closed_early_leaves_no_blob),
+	};
+
+	return cmocka_run_group_tests_name("layers/layer", tests, NULL, NULL);
+}
