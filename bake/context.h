@@ -19,7 +19,7 @@
 #include "layers/digest.h"
 
 #define CONTEXT_ENTRIES_MAX 5000000 /* entries of one COPY */
-#define CONTEXT_DEPTH_MAX 512
+#define CONTEXT_DEPTH_MAX 256       /* a descriptor each on both sides of a copy */
 
 /*
  * The digest of the sources of one COPY (expanded texts), in order.

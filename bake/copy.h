@@ -15,6 +15,7 @@
 
 #include "layers/base/buf.h"
 #include "layers/base/cancel.h"
+#include "layers/digest.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,9 +30,16 @@ struct copy_spec {
 	const char *chown;       /* expanded text, or NULL for 0:0 */
 	const char *chmod;       /* octal text, or NULL */
 	uint32_t first_id;       /* host id of the machine's 0 */
+	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
+	const struct digest *content;
 	const struct cancel *cancel;
 };
 
+/*
+ * ERR_NOT_FOUND for a source or an owner that is not there, ERR_UNAVAILABLE
+ * for a context that changes meanwhile, ERR_INVALID where a file stands in a
+ * directory's place or the reverse. A failed copy leaves the root half written.
+ */
 int copy_into(int rootfd, const struct copy_spec *spec, struct err *err) MUST_CHECK;
 
 /*
@@ -41,6 +49,10 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err) MUST_CH
 int copy_make_workdir(int rootfd, const char *path, const char *user, uint32_t first_id,
 		      struct err *err) MUST_CHECK;
 
-/* user[:group], names looked up in the root's passwd and group; unknown is an error. */
+/*
+ * user[:group], names looked up in the root's passwd and group; unknown is
+ * ERR_NOT_FOUND. A number alone is the group's number too; a name alone has
+ * its primary group; root needs no entry. Ids are those inside the machine.
+ */
 int copy_find_owner(int rootfd, const char *text, uid_t *out_uid, gid_t *out_gid, struct err *err)
 	MUST_CHECK;

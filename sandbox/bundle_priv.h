@@ -14,7 +14,7 @@
 
 #include "layers/base/buf.h"
 #include "sandbox/machine.h"
-#include "sandbox/user_priv.h"
+#include "sandbox/user.h"
 
 #define BUNDLE_MAX ((size_t)8 << 20) /* 1 MiB of command, escaped, and an environment */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/user_priv.h"
+#include "sandbox/user.h"
 
 #include "layers/base/fd.h"
 

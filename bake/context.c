@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context.c - what the digest of a COPY's sources is made of.
+ *
+ *	digest  = sha256 of: version, { source }
+ *	source  = 'S', { entry }            entries as source_priv.h walks them
+ *	entry   = 'T'                       the source itself, a directory
+ *	        | 'D' path mode xattrs      a directory below it
+ *	        | 'F' path mode xattrs size { 'B' offset bytes } 'E'
+ *	        | 'H' path path             a file visited before, and as what
+ *	        | 'L' path target
+ *	xattrs  = count, { name value }
+ *	Numbers are 8 bytes, little endian; texts and bytes have their length
+ *	in front. Blocks of zeros are left out, so holes make no difference.
+ *
+ * No two lists of entries have the same bytes: each part says where it ends.
+ */
+#include "bake/context_priv.h"
+
+#include "bake/context.h"
+
+#include <fcntl.h>
+
+#define CONTEXT_VERSION 1
+
+static void context_add_number(struct context_hash *hash, uint64_t value)
+{
+	char bytes[8];
+
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (char)(value >> (8 * i) & 0xff);
+	hasher_add(&hash->hasher, (struct str){bytes, sizeof(bytes)});
+}
+
+static void context_add_text(struct context_hash *hash, struct str text)
+{
+	context_add_number(hash, text.len);
+	hasher_add(&hash->hasher, text);
+}
+
+static void context_add_tag(struct context_hash *hash, char tag)
+{
+	hasher_add(&hash->hasher, (struct str){&tag, 1});
+}
+
+void context_hash_init(struct context_hash *hash)
+{
+	hasher_init(&hash->hasher);
+	context_add_number(hash, CONTEXT_VERSION);
+}
+
+void context_hash_done(struct context_hash *hash)
+{
+	hasher_done(&hash->hasher);
+}
+
+void context_hash_source(struct context_hash *hash)
+{
+	context_add_tag(hash, 'S');
+}
+
+static void context_add_head(struct context_hash *hash, char tag, const struct source_entry *entry)
+{
+	context_add_tag(hash, tag);
+	context_add_text(hash, str_of(entry->path));
+	context_add_number(hash, entry->st.st_mode & 07777);
+	context_add_number(hash, entry->xattrs.count);
+	for (size_t i = 0; i < entry->xattrs.count; i++) {
+		context_add_text(hash, str_of(entry->xattrs.at[i].name));
+		context_add_text(hash, buf_str(&entry->xattrs.at[i].value));
+	}
+}
+
+static void context_add_names(struct context_hash *hash, char tag, const char *path,
+			      const char *other)
+{
+	context_add_tag(hash, tag);
+	context_add_text(hash, str_of(path));
+	context_add_text(hash, str_of(other));
+}
+
+void context_hash_entry(struct context_hash *hash, const struct source_entry *entry)
+{
+	if (S_ISLNK(entry->st.st_mode)) {
+		context_add_names(hash, 'L', entry->path, entry->target);
+	} else if (entry->twin) {
+		context_add_names(hash, 'H', entry->path, entry->twin);
+	} else if (!S_ISDIR(entry->st.st_mode)) {
+		context_add_head(hash, 'F', entry);
+		context_add_number(hash, (uint64_t)entry->st.st_size);
+	} else if (*entry->path) {
+		context_add_head(hash, 'D', entry);
+	} else {
+		context_add_tag(hash, 'T');
+	}
+}
+
+void context_hash_block(struct context_hash *hash, uint64_t offset, struct str bytes)
+{
+	context_add_tag(hash, 'B');
+	context_add_number(hash, offset);
+	context_add_text(hash, bytes);
+}
+
+void context_hash_file_end(struct context_hash *hash)
+{
+	context_add_tag(hash, 'E');
+}
+
+void context_hash_final(struct context_hash *hash, struct digest *out)
+{
+	hasher_final(&hash->hasher, out);
+}
+
+/* The digest as a visitor. */
+struct context_reader {
+	struct context_hash hash;
+	const struct cancel *cancel;
+};
+
+static int context_visit(void *ctx, const struct source_entry *entry, struct err *err)
+{
+	struct context_reader *reader = ctx;
+
+	(void)err;
+	context_hash_entry(&reader->hash, entry);
+	return 0;
+}
+
+static int context_take_block(void *ctx, uint64_t offset, struct str bytes, struct err *err)
+{
+	struct context_reader *reader = ctx;
+
+	(void)err;
+	context_hash_block(&reader->hash, offset, bytes);
+	return 0;
+}
+
+static int context_visit_file(void *ctx, const struct source_entry *entry, struct err *err)
+{
+	struct context_reader *reader = ctx;
+
+	context_hash_entry(&reader->hash, entry);
+	if (entry->twin)
+		return 0;
+	if (source_read(entry, reader->cancel, context_take_block, reader, err) < 0)
+		return -1;
+	context_hash_file_end(&reader->hash);
+	return 0;
+}
+
+/* Patterns that hide files cannot be kept yet, and copying what they hide would be a leak. */
+static int context_refuse_ignore(int contextfd, struct err *err)
+{
+	struct stat st;
+
+	if (contextfd < 0 || fstatat(contextfd, ".dockerignore", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_size == 0)
+		return 0;
+	return err_set(err, ERR_REFUSED,
+		       "the context has a .dockerignore, which is not supported yet");
+}
+
+static inline void auto_context_reader_release(struct context_reader *reader)
+{
+	context_hash_done(&reader->hash);
+}
+
+int context_digest(int contextfd, const char *const *sources, size_t count,
+		   const struct cancel *cancel, struct digest *out, struct err *err)
+{
+	AUTO(context_reader) struct context_reader reader = {.cancel = cancel};
+	const struct source_visitor visitor = {
+		.enter = context_visit,
+		.file = context_visit_file,
+		.link = context_visit,
+		.ctx = &reader,
+		.cancel = cancel,
+	};
+
+	context_hash_init(&reader.hash);
+	if (context_refuse_ignore(contextfd, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		context_hash_source(&reader.hash);
+		if (source_walk(contextfd, sources[i], &visitor, err) < 0)
+			return err_ctx(err, "COPY");
+	}
+	context_hash_final(&reader.hash, out);
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * links_priv.h - files met before under another name.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#include <sys/stat.h>
+
+#define LINKS_MAX ((size_t)1 << 20)
+#define LINKS_PATHS_MAX ((size_t)64 * 1024 * 1024) /* bytes of their paths */
+
+struct link {
+	dev_t dev;
+	ino_t ino;
+	size_t path; /* offset in paths, plus one; 0 is a free slot */
+};
+
+struct links {
+	struct link *slots; /* owned; a power of two, at most half full */
+	size_t cap;
+	size_t count;
+	struct buf paths;
+};
+
+/*
+ * 1 and the path of an earlier name of this file, lent until the next call; or
+ * 0, and from now on path is one. Files of a single name are never met again.
+ */
+int links_meet(struct links *links, const struct stat *st, struct str path, const char **out,
+	       struct err *err) MUST_CHECK;
+void links_done(struct links *links);
+
+static inline void auto_links_release(struct links *slot)
+{
+	links_done(slot);
+}
+#define auto_links AUTO(links)

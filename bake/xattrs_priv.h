@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xattrs_priv.h - the extended attributes that COPY keeps: user.* and
+ * security.capability, sorted by name. What overlayfs and the host's security
+ * modules write about a file is theirs and stays behind.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#define XATTRS_MAX 256 /* of one file */
+
+struct xattr {
+	char *name;       /* owned */
+	struct buf value; /* owned */
+};
+
+struct xattrs {
+	struct xattr *at; /* owned */
+	size_t count;
+};
+
+/* A file system without attributes has none. */
+int xattrs_read(int fd, struct xattrs *out, struct err *err) MUST_CHECK;
+
+/* Where the file system takes no such attributes they are left out. */
+int xattrs_write(int fd, const struct xattrs *xattrs, struct err *err) MUST_CHECK;
+void xattrs_done(struct xattrs *xattrs);
+
+static inline void auto_xattrs_release(struct xattrs *slot)
+{
+	xattrs_done(slot);
+}
+#define auto_xattrs AUTO(xattrs)
