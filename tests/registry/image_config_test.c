@@ -32,8 +32,7 @@ static void parse_takes_what_images_in_the_wild_have(void **state)
 		"{\"rootfs\":null,\"config\":null}",
 		"{\"config\":{\"Env\":[\"NO_EQUALS_SIGN\",\"\",\"=x\"]}}",
 		"{\"config\":{\"Env\":null},\"history\":null}",
-		"{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"diff_ids\":[]},\"x\":["
-		"1]}",
+		"{\"architecture\":\"amd64\",\"os\":\"linux\",\"rootfs\":{\"diff_ids\":[]}}",
 		"{\"rootfs\":{\"type\":\"layers\",\"diff_ids\":null}}",
 	};
 

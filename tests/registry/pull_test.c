@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pulls from Debian's docker-registry, into which skopeo pushed: see live_registry.h. */
+#include "tests/registry/live_registry.h"
+#include "tests/registry/pulling.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+/* One registry a test: it starts in a fifth of a second. */
+struct live {
+	struct pulling *pulling;
+	struct live_registry registry;
+	char dir[64];
+	char ca[128];
+};
+
+static int live_new(void **state)
+{
+	struct live *live = calloc(1, sizeof(*live));
+	void *pulling = NULL;
+
+	assert_non_null(live);
+	assert_int_equal(pulling_new(&pulling), 0);
+	live->pulling = pulling;
+	live->registry.proc = PROC_INIT;
+	live->registry.logfd = -1;
+	(void)snprintf(live->dir, sizeof(live->dir), "%s/registry", live->pulling->made->parent);
+	assert_int_equal(mkdir(live->dir, 0700), 0);
+	pulling_make(live->pulling, SAMPLE_FINE);
+	*state = live;
+	return 0;
+}
+
+static int live_free(void **state)
+{
+	struct live *live = *state;
+	void *pulling = live->pulling;
+
+	live_registry_stop(&live->registry);
+	free(live);
+	return pulling_free(&pulling);
+}
+
+/* skopeo pushes the sample as acme/tool:1.0, compressed. */
+static void push(struct live *live, const char *credentials)
+{
+	char from[128];
+	char to[128];
+
+	(void)snprintf(from, sizeof(from), "oci:%s:1.0", live->pulling->layout);
+	(void)snprintf(to, sizeof(to), "docker://%s/acme/tool:1.0", live->registry.host);
+	live_run("/usr/bin/skopeo", "copy", "-q", "--dest-tls-verify=false", "--dest-creds",
+		 credentials, from, to);
+	pulling_refer(live->pulling, "%s/acme/tool:1.0", live->registry.host);
+}
+
+static void an_image_arrives_whole_and_once(void **state)
+{
+	struct live *live = *state;
+	struct digest resolved;
+	struct err err = {0};
+
+	live_registry_start(&live->registry, live->dir, "", "");
+	push(live, "any:one");
+	check_ok(pulling_run(live->pulling, &err), &err);
+	assert_int_equal(live->pulling->fetched, SAMPLE_LAYERS);
+	pulling_check_whole(live->pulling);
+
+	check_ok(pull_resolve(&live->pulling->spec, &resolved, &err), &err);
+	assert_true(digest_equal(&resolved, &live->pulling->tag.target));
+	check_ok(pulling_run(live->pulling, &err), &err);
+	assert_int_equal(live->pulling->fetched, 0);
+	assert_int_equal(live->pulling->held, SAMPLE_LAYERS);
+}
+
+static void an_image_is_had_by_its_digest(void **state)
+{
+	struct live *live = *state;
+	char name[DIGEST_TEXT_MAX];
+	struct digest digest;
+	struct err err = {0};
+
+	live_registry_start(&live->registry, live->dir, "", "");
+	push(live, "any:one");
+	check_ok(pull_resolve(&live->pulling->spec, &digest, &err), &err);
+	pulling_refer(live->pulling, "%s/acme/tool@%s", live->registry.host,
+		      digest_format(&digest, name));
+	check_ok(pulling_run(live->pulling, &err), &err);
+	pulling_check_whole(live->pulling);
+	digest.bytes[0] ^= 1;
+	pulling_refer(live->pulling, "%s/acme/tool@%s", live->registry.host,
+		      digest_format(&digest, name));
+	check_err(pulling_run(live->pulling, &err), &err, ERR_NOT_FOUND);
+}
+
+static void what_is_not_there_is_told_by_name(void **state)
+{
+	struct live *live = *state;
+	struct err err = {0};
+
+	live_registry_start(&live->registry, live->dir, "", "");
+	push(live, "any:one");
+	pulling_refer(live->pulling, "%s/acme/tool:2.0", live->registry.host);
+	check_err(pulling_run(live->pulling, &err), &err, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "/acme/tool:2.0: 2.0 not found"));
+	pulling_refer(live->pulling, "%s/acme/other", live->registry.host);
+	check_err(pulling_run(live->pulling, &err), &err, ERR_NOT_FOUND);
+	pulling_check_unnamed(live->pulling);
+}
+
+/* Damage the largest blob in the registry's own storage. */
+static int damage(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)at;
+	if (type == FTW_F && st->st_size > (off_t)SAMPLE_BIG / 2) {
+		auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		assert_int_equal(pwrite(fd, "damage", 6, (off_t)SAMPLE_BIG / 2), 6);
+	}
+	return 0;
+}
+
+static void bytes_that_rotted_in_the_registry_are_corrupt(void **state)
+{
+	struct live *live = *state;
+	char storage[128];
+	struct err err = {0};
+
+	live_registry_start(&live->registry, live->dir, "", "");
+	push(live, "any:one");
+	(void)snprintf(storage, sizeof(storage), "%s/storage", live->dir);
+	assert_int_equal(nftw(storage, damage, 16, FTW_PHYS), 0);
+	check_err(pulling_run(live->pulling, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "layer sha256:"));
+	assert_int_equal(tree_find(live->pulling->store, &live->pulling->image.diff_ids[2], &err),
+			 0);
+	pulling_check_unnamed(live->pulling);
+}
+
+/* me:secret */
+static const char password_line[] =
+	"me:$2b$04$xjRrvKZIlqeSvUdcoW0bfOsoAeVJGRKZwnp1yfEDJvbKnEZjweGi6\n";
+
+static void start_with_password(struct live *live)
+{
+	char path[128];
+	char auth[256];
+
+	(void)snprintf(path, sizeof(path), "%s/htpasswd", live->dir);
+	{
+		auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		assert_true(write(fd, password_line, strlen(password_line)) > 0);
+	}
+	(void)snprintf(auth, sizeof(auth), "auth: {htpasswd: {realm: a realm, path: %s}}\n", path);
+	live_registry_start(&live->registry, live->dir, auth, "");
+}
+
+static void a_password_is_asked_for_and_judged(void **state)
+{
+	struct live *live = *state;
+	struct err err = {0};
+
+	start_with_password(live);
+	push(live, "me:secret");
+	check_err(pulling_run(live->pulling, &err), &err, ERR_UNAUTHORIZED);
+	live->pulling->spec.user = STR("me");
+	live->pulling->spec.password = STR("wrong");
+	check_err(pulling_run(live->pulling, &err), &err, ERR_UNAUTHORIZED);
+	pulling_check_unnamed(live->pulling);
+	live->pulling->spec.password = STR("secret");
+	check_ok(pulling_run(live->pulling, &err), &err);
+	pulling_check_whole(live->pulling);
+}
+
+static void start_with_tls(struct live *live)
+{
+	char key[128];
+	char http[512];
+
+	(void)snprintf(live->ca, sizeof(live->ca), "%s/cert.pem", live->dir);
+	(void)snprintf(key, sizeof(key), "%s/key.pem", live->dir);
+	live_run("/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+		 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
+		 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", live->ca);
+	(void)snprintf(http, sizeof(http), "  tls: {certificate: %s, key: %s}\n", live->ca, key);
+	live_registry_start(&live->registry, live->dir, "", http);
+}
+
+static void a_certificate_is_trusted_only_when_named(void **state)
+{
+	struct live *live = *state;
+	struct err err = {0};
+
+	start_with_tls(live);
+	push(live, "any:one");
+	check_err(pulling_run(live->pulling, &err), &err, ERR_REMOTE);
+	assert_non_null(strstr(err.text, "certificate is not trusted"));
+	pulling_check_unnamed(live->pulling);
+	live->pulling->spec.ca_file = live->ca;
+	check_ok(pulling_run(live->pulling, &err), &err);
+	pulling_check_whole(live->pulling);
+}
+
+static void https_is_not_given_up_for_plain_http(void **state)
+{
+	struct live *live = *state;
+	struct err err = {0};
+
+	start_with_tls(live);
+	push(live, "any:one");
+	live_registry_stop(&live->registry);
+	live_registry_start(&live->registry, live->dir, "", "");
+	pulling_refer(live->pulling, "%s/acme/tool:1.0", live->registry.host);
+	live->pulling->spec.ca_file = live->ca;
+	check_err(pulling_run(live->pulling, &err), &err, ERR_REMOTE);
+	assert_non_null(strstr(err.text, "does not speak HTTPS"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, live_new, live_free)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_image_arrives_whole_and_once),
+		TEST(an_image_is_had_by_its_digest),
+		TEST(what_is_not_there_is_told_by_name),
+		TEST(bytes_that_rotted_in_the_registry_are_corrupt),
+		TEST(a_password_is_asked_for_and_judged),
+		TEST(a_certificate_is_trusted_only_when_named),
+		TEST(https_is_not_given_up_for_plain_http),
+	};
+
+	if (geteuid() != 0 || !live_registry_can_run())
+		return 125;
+	return cmocka_run_group_tests_name("registry/pull", tests, NULL, NULL);
+}

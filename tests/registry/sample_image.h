@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample_image.h - a small image in a layout: files a layer, nothing pulled.
+ */
+#pragma once
+
+#include "layers/store.h"
+#include "registry/manifest.h"
+
+#define SAMPLE_LAYERS 4
+#define SAMPLE_BIG ((size_t)3 * 1024 * 1024)
+
+/* What is wrong with it. */
+enum sample_fault {
+	SAMPLE_FINE,
+	SAMPLE_TWICE,       /* the last layer is the first once more */
+	SAMPLE_FEW_IDS,     /* the config has one diff id less */
+	SAMPLE_WRONG_ID,    /* the last diff id is another */
+	SAMPLE_FOR_ANOTHER, /* platform linux/s390x */
+};
+
+struct sample_image {
+	struct digest manifest;
+	struct digest diff_ids[SAMPLE_LAYERS];
+	struct digest layers[SAMPLE_LAYERS]; /* of the layout; a registry's are compressed */
+};
+
+/* Make it in a scratch store and write it as the layout dir, named tag. */
+void sample_image_write(struct store *scratch, const char *dir, const char *tag,
+			enum sample_fault fault, struct sample_image *out);
