@@ -51,7 +51,8 @@ struct extents {
 };
 
 struct diff_tar;
-int diff_tar_open(const struct diff_out *out, struct diff_tar **tar, struct err *err) MUST_CHECK;
+int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct err *err)
+	MUST_CHECK;
 void diff_tar_close(struct diff_tar *tar);
 int diff_tar_entry(struct diff_tar *tar, const struct diff_entry *entry, struct err *err)
 	MUST_CHECK;

@@ -26,7 +26,7 @@ struct diff_tar {
 	struct hasher content;
 	struct err sink_err; /* what the sink said */
 	bool sink_failed;
-	const char *zeros; /* HOLE_SIZE of them, once needed */
+	void *zeros; /* HOLE_SIZE of them, once needed */
 	locale_t locale;
 	locale_t before;
 };
@@ -61,7 +61,7 @@ static int tar_set_locale(struct diff_tar *tar, struct err *err)
 	return 0;
 }
 
-int diff_tar_open(const struct diff_out *out, struct diff_tar **result, struct err *err)
+int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct err *err)
 {
 	AUTO(diff_tar) struct diff_tar *tar = calloc(1, sizeof(*tar));
 
@@ -80,7 +80,7 @@ int diff_tar_open(const struct diff_out *out, struct diff_tar **result, struct e
 	    archive_write_set_bytes_per_block(tar->archive, 0) != ARCHIVE_OK ||
 	    archive_write_open(tar->archive, tar, NULL, tar_write, NULL) != ARCHIVE_OK)
 		return tar_error(tar, err);
-	*result = steal_ptr(&tar);
+	*out_tar = steal_ptr(&tar);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ void diff_tar_close(struct diff_tar *tar)
 	(void)archive_write_free(tar->archive);
 	hasher_done(&tar->content);
 	if (tar->zeros)
-		(void)munmap((void *)(uintptr_t)tar->zeros, HOLE_SIZE);
+		(void)munmap(tar->zeros, HOLE_SIZE);
 	if (tar->locale != (locale_t)0) {
 		(void)uselocale(tar->before);
 		freelocale(tar->locale);

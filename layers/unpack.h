@@ -12,8 +12,11 @@
  * trusted.overlay.opaque; whiteouts hide lower layers only, so one beside an
  * entry of the same name in the same layer makes a directory opaque and is
  * otherwise void, in whatever order they come. Directories that hold a
- * whiteout get an empty trusted.overlay.origin. Overlay's own xattrs are never
- * taken from a tar. Owners must be below 65,536.
+ * whiteout get an empty trusted.overlay.origin. A whole layer may be opaque:
+ * then the mark is on the tree's root, where overlayfs does not look, so who
+ * stacks trees ends at such a one. Overlay's own xattrs are never taken from a
+ * tar. Owners must be below 65,536. Without an entry of its own the root, like
+ * any directory that is only implied, is 0755, root's, of time 0.
  *
  * Formats: POSIX.1-2017 pax and GNU tar by libarchive; OCI image-spec 1.1,
  * layer.md; Linux Documentation/filesystems/overlayfs.rst.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void a_base_has_everything_that_is_in_it(void **state)
@@ -311,6 +312,130 @@ static void too_many_entries_are_refused(void **state)
 	stack_refused(stacking, "touch d/1 d/2 d/3", ERR_LIMIT, "d/3: more than 3 entries");
 }
 
+/* A sink that disturbs what is being read, once. */
+struct disturber {
+	struct sink sink;
+	int upperfd;
+	const char *script;
+	const char *path;
+};
+
+static int disturber_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct disturber *disturber = (struct disturber *)sink;
+
+	(void)bytes;
+	(void)err;
+	if (disturber->script)
+		run_script(disturber->path, disturber->script);
+	disturber->script = NULL;
+	return 0;
+}
+
+static void what_changes_while_it_is_read_is_an_error(void **state)
+{
+	static const struct {
+		const char *script;
+		enum err_kind kind;
+		const char *words;
+	} cases[] = {
+		{"echo more >>f", ERR_CONFLICT, "f: it changed while it was read"},
+		{"truncate -s 5 f", ERR_CONFLICT, "f: it became shorter while it was read"},
+		{"touch f", ERR_CONFLICT, "f: it changed while it was read"},
+		{"rm g", ERR_OS, "g: stat: No such file or directory"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct stacking *stacking = *state;
+		struct disturber disturber = {{disturber_write}, .script = cases[i].script};
+		const struct diff_out out = {.sink = &disturber.sink};
+		auto_close int up = -1;
+		struct diff_result result;
+		struct err err = {0};
+		char path[128];
+
+		assert_int_equal(mkdirat(stacking->root, "up", 0755), 0);
+		(void)snprintf(path, sizeof(path), "%s/up", stacking->path);
+		run_script(path, "head -c 300000 /dev/zero >f; echo g >g; touch -d @5 f");
+		up = openat(stacking->root, "up", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		disturber.path = path;
+		check_err(diff_run(&(struct diff_spec){.upperfd = up, .lowerfd = -1}, &out, &result,
+				   &err),
+			  &err, cases[i].kind);
+		assert_string_equal(err.text, cases[i].words);
+		assert_int_equal(stacking_teardown(state) + stacking_setup(state), 0);
+	}
+}
+
+static int refusing_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	(void)sink;
+	(void)bytes;
+	return err_set(err, ERR_FULL, "no space left");
+}
+
+static void the_sinks_own_words_come_through(void **state)
+{
+	struct stacking *stacking = *state;
+	struct sink sink = {refusing_write};
+	const struct diff_out out = {.sink = &sink};
+	struct diff_result result;
+	struct err err = {0};
+
+	stack_step(stacking, "touch f");
+	check_err(diff_run(&(struct diff_spec){.upperfd = stacking->root, .lowerfd = -1}, &out,
+			   &result, &err),
+		  &err, ERR_FULL);
+}
+
+static void a_raised_cancel_ends_it(void **state)
+{
+	struct stacking *stacking = *state;
+	struct cancel cancel;
+	struct sink sink = {refusing_write};
+	const struct diff_out out = {.sink = &sink};
+	struct diff_result result;
+	struct err err = {0};
+
+	stack_step(stacking, "touch f");
+	check_ok(cancel_init(&cancel, &err), &err);
+	cancel_raise(&cancel);
+	check_err(diff_run(&(struct diff_spec){.upperfd = stacking->root,
+					       .lowerfd = -1,
+					       .cancel = &cancel},
+			   &out, &result, &err),
+		  &err, ERR_CANCELLED);
+	cancel_done(&cancel);
+}
+
+/* What no container sets, but what a host may have written into the directory. */
+static void bookkeeping_leaves_the_sealed_directory(void **state)
+{
+	struct stacking *stacking = *state;
+	auto_buf struct buf list = BUF_INIT(LISTING_MAX);
+	auto_close int up = -1;
+	char path[128];
+	struct err err;
+
+	assert_int_equal(mkdirat(stacking->root, "up", 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/up", stacking->path);
+	run_script(path, "mkdir d; touch d/f; ln -s x d/l\n"
+			 "for f in . d d/f d/l; do for a in trusted.overlay.origin trusted.ours\n"
+			 "do setfattr -h -n $a -v x $f; done; done\n"
+			 "setfattr -n user.overlay.opaque -v y d; setfattr -n "
+			 "trusted.overlay.opaque -v y d");
+	up = openat(stacking->root, "up", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check_ok(take_difference(stacking, up, -1, &err), &err);
+	listing_add(up, LISTING_NO_TIMES, &list);
+	assert_string_equal(
+		list.ptr,
+		". 040755 0:0\n"
+		"d 040755 0:0\n"
+		"d/f 100644 0:0 0 "
+		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
+		"d/l 120777 0:0 -> x\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +464,10 @@ int main(void)
 		stack_test(names_like_whiteouts_are_refused),
 		stack_test(redirects_and_metacopies_are_refused),
 		stack_test(too_many_entries_are_refused),
+		stack_test(what_changes_while_it_is_read_is_an_error),
+		stack_test(the_sinks_own_words_come_through),
+		stack_test(a_raised_cancel_ends_it),
+		stack_test(bookkeeping_leaves_the_sealed_directory),
 	};
 
 	if (geteuid() != 0)

@@ -2,6 +2,8 @@
 #include "layers/base/path.h"
 #include "tests/check.h"
 
+#include <string.h>
+
 static void joining_cleans_and_stops_at_the_root(void **state)
 {
 	static const struct {
@@ -53,9 +55,22 @@ static void the_base_is_what_follows_the_last_slash(void **state)
 	assert_int_equal(path_base(STR("/")).len, 0);
 }
 
+static void show_is_fit_for_a_terminal(void **state)
+{
+	char text[PATH_SHOWN_MAX];
+	char longer[2 * PATH_SHOWN_MAX];
+
+	(void)state;
+	assert_string_equal(path_show(STR("a\033[2J\n\0n\303\244\177"), text), "a?[2J??n\303\244?");
+	memset(longer, 'x', sizeof(longer));
+	assert_int_equal(strlen(path_show((struct str){longer, sizeof(longer)}, text)),
+			 PATH_SHOWN_MAX - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(show_is_fit_for_a_terminal),
 		cmocka_unit_test(joining_cleans_and_stops_at_the_root),
 		cmocka_unit_test(dotdot_is_a_component_and_not_a_substring),
 		cmocka_unit_test(the_base_is_what_follows_the_last_slash),

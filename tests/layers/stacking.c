@@ -189,6 +189,7 @@ static int change(struct stacking *stacking, const char *script, struct buf *see
 
 	if (stacking->trees > 0) {
 		work = make_dir(stacking, "work");
+		assert_true(work >= 0);
 		mount_stack(stacking, NULL, "up");
 	}
 	(void)snprintf(path, sizeof(path), "%s/%s", stacking->path, stacking->trees ? "mnt" : "up");

@@ -51,13 +51,20 @@ static void tarball_checksum(char header[static BLOCK])
 	(void)snprintf(header + 148, 8, "%06o", sum);
 }
 
+/* Fields are bytes, not strings; a full one has no NUL. */
+static void tarball_field(char *field, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		field[i] = bytes[i];
+}
+
 static void tarball_header(struct tarball *tar, const struct tar_entry *entry)
 {
 	char header[BLOCK] = {0};
-	char type = entry->type ? entry->type : '0';
+	const char type = (char)(entry->type ? entry->type : '0');
 	unsigned mode = entry->mode ? entry->mode : (type == '5' ? 0755 : 0644);
 
-	memcpy(header, entry->name, strnlen(entry->name, 100));
+	tarball_field(header, entry->name, strnlen(entry->name, 100));
 	(void)snprintf(header + 100, 8, "%07o", mode);
 	(void)snprintf(header + 108, 8, "%07o", entry->uid);
 	(void)snprintf(header + 116, 8, "%07o", entry->gid);
@@ -65,14 +72,14 @@ static void tarball_header(struct tarball *tar, const struct tar_entry *entry)
 	(void)snprintf(header + 136, 12, "%011lo", (unsigned long)entry->mtime);
 	header[156] = type;
 	if (entry->link)
-		memcpy(header + 157, entry->link, strnlen(entry->link, 100));
-	memcpy(header + 257, "ustar\00000", 8);
+		tarball_field(header + 157, entry->link, strnlen(entry->link, 100));
+	tarball_field(header + 257, "ustar\00000", 8);
 	(void)snprintf(header + 329, 8, "%07o", entry->major);
 	(void)snprintf(header + 337, 8, "%07o", entry->minor);
 	if (entry->raw_size)
-		memcpy(header + 124, entry->raw_size, 12);
+		tarball_field(header + 124, entry->raw_size, 12);
 	if (entry->raw_uid)
-		memcpy(header + 108, entry->raw_uid, 8);
+		tarball_field(header + 108, entry->raw_uid, 8);
 	tarball_checksum(header);
 	tarball_bytes(tar, header, BLOCK);
 }

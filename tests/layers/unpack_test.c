@@ -252,6 +252,7 @@ static void an_empty_tar_is_an_empty_tree(void **state)
 
 static void holes_stay_holes(void **state)
 {
+	char data[512 + 2] = "2\n1048576\n2\n300000000000\n0\n";
 	struct fixture *fixture = *state;
 	struct stat stat;
 
@@ -259,8 +260,8 @@ static void holes_stay_holes(void **state)
 	tarball_pax(&fixture->tar, "GNU.sparse.minor", STR("0"));
 	tarball_pax(&fixture->tar, "GNU.sparse.name", STR("log"));
 	tarball_pax(&fixture->tar, "GNU.sparse.realsize", STR("300000000000"));
-	char data[512 + 2] = "2\n1048576\n2\n300000000000\n0\n";
-	memcpy(data + 512, "hi", 2);
+	data[512] = 'h';
+	data[513] = 'i';
 	tarball_entry(&fixture->tar, .name = "x", .data = {data, sizeof(data)});
 	unpack(fixture);
 	stat = stat_of(fixture, "log");

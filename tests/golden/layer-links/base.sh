@@ -1,0 +1,3 @@
+echo one >one
+ln one two
+touch -d @1000 one

@@ -1,0 +1,2 @@
+mkdir deep
+touch -d @1000 deep

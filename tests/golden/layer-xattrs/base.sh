@@ -1,0 +1,3 @@
+printf x >cap
+mkdir d
+find . -exec touch -h -d @1000 {} +
