@@ -16,16 +16,18 @@
 
 struct step_record {
 	struct digest key;
-	struct digest parent; /* chain id below; all zero on scratch */
-	bool empty;           /* no layer */
+	bool empty; /* no layer */
 	struct digest blob;
 	struct digest diff_id;
-	uint64_t blob_size;    /* bytes */
-	uint64_t tar_size;     /* bytes */
-	struct digest content; /* see diff.h */
-	bool cut_off;          /* an earlier equal layer stands in for the one made */
-	int64_t created_ms;    /* for config and history, never this bake's clock */
+	uint64_t blob_size; /* bytes */
+	uint64_t tar_size;  /* bytes */
+	bool cut_off;       /* an earlier equal layer stands in for the one made */
+	int64_t created_ms; /* for config and history, never this bake's clock */
+
+	/* details: */
 	int64_t duration_ms;
+	struct digest parent;  /* chain id below; all zero on scratch */
+	struct digest content; /* see diff.h */
 	uint64_t log_size;     /* bytes, whole */
 	struct digest log;     /* blob of the log, where it is longer than inline */
 	struct buf log_inline; /* owned */
@@ -34,13 +36,13 @@ struct step_record {
 
 #define STEP_RECORD_INIT ((struct step_record){.log_inline = BUF_INIT(STEP_LOG_INLINE_MAX)})
 
-/* 1 hit, 0 miss, -1. The log and the components are read only when asked for. */
+/* 1 hit, 0 miss, -1. The details are read, and *out has them, only when asked for. */
 int step_find(struct meta *meta, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err) MUST_CHECK;
 
 int step_put(struct meta *meta, const struct step_record *record, struct err *err) MUST_CHECK;
 
-/* 1: an earlier layer with this content on this parent; fills the layer's fields. */
+/* 1 an earlier layer with this content on this parent, details and all; 0 none, -1. */
 int step_find_content(struct meta *meta, const struct digest *parent, const struct digest *content,
 		      struct step_record *out, struct err *err) MUST_CHECK;
 

@@ -84,7 +84,7 @@ static int store_open_root(struct store *store, bool create, struct err *err)
 {
 	struct stat st;
 
-	if (create && mkdir(store->path, 0700) < 0 && errno != EEXIST)
+	if (create && mkdir(store->path, 0700) < 0 && errno != EEXIST && errno != ENOENT)
 		return err_os(err, errno, "make the data directory %s", store->path);
 	store->dirs[STORE_ROOT] = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dirs[STORE_ROOT] < 0 && errno == ENOENT)
