@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup_priv.h - names looked up the way the host does it: files, DNS,
+ * whatever nsswitch.conf says.
+ *
+ * getaddrinfo() blocks for as long as it likes and cannot be interrupted, so
+ * it is called by a few threads, started when there is work for them. Closing
+ * waits a moment for them; one that is stuck in a call keeps what it needs
+ * alive by a reference, and ends by itself.
+ *
+ * Threads: the functions here are called by one thread, which also watches the
+ * descriptor. The workers are our own, and block what signals it blocks.
+ */
+#pragma once
+
+#include "sandbox/address_priv.h"
+#include "sandbox/dns_priv.h"
+
+#define LOOKUP_ADDRESSES_MAX 8 /* more than a client would try */
+#define LOOKUP_THREADS_MAX 8
+#define LOOKUP_PENDING_MAX 256
+
+struct lookup;
+
+struct lookup_answer {
+	struct lookup_answer *next;
+	enum dns_rcode rcode; /* DNS_NOERROR, also without any address */
+	size_t count;
+	union address addresses[LOOKUP_ADDRESSES_MAX]; /* the best first; no ports */
+	char name[NAME_TEXT_MAX];
+};
+
+int lookup_open(struct lookup **out, struct err *err) MUST_CHECK;
+void lookup_close(struct lookup *lookup);
+
+/* Readable while there may be answers to take. */
+int lookup_fd(const struct lookup *lookup);
+
+/* ERR_BUSY above LOOKUP_PENDING_MAX. */
+int lookup_ask(struct lookup *lookup, const char *name, struct err *err) MUST_CHECK;
+
+/* The next answer, to be freed with free(); NULL for none. */
+struct lookup_answer *lookup_take(struct lookup *lookup);

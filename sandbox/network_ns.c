@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sandbox/network_ns_priv.h"
+
+#include "layers/base/fd.h"
+#include "sandbox/lo_priv.h"
+#include "sandbox/network_rules_priv.h"
+#include "sandbox/resolver_priv.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define NETWORK_NS_BACKLOG 1024
+
+static const struct network_ns network_ns_none = {{-1, -1, -1, -1, -1}};
+
+void network_ns_close(struct network_ns *ns)
+{
+	for (size_t i = 0; i < NETWORK_FDS; i++)
+		auto_close_release(&ns->fds[i]);
+	*ns = network_ns_none;
+}
+
+static int network_ns_set(const char *path, const char *value, struct err *err)
+{
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_os(err, errno, "open %s", path);
+	if (fd_write_all(fd, value, strlen(value), err) < 0)
+		return err_ctx(err, "%s", path);
+	return 0;
+}
+
+/* A socket of ours; a listening one for SOCK_STREAM. */
+static int network_ns_socket(int type, const char *address, in_port_t port, bool is_transparent,
+			     int *out, struct err *err)
+{
+	const struct sockaddr_in name = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = inet_addr(address),
+	};
+	static const int one = 1;
+	auto_close int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return err_os(err, errno, "make a socket");
+	if (is_transparent && setsockopt(fd, SOL_IP, IP_TRANSPARENT, &one, sizeof(one)) < 0)
+		return err_os(err, errno, "make a socket transparent");
+	if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 ||
+	    (type == SOCK_STREAM && listen(fd, NETWORK_NS_BACKLOG) < 0))
+		return err_os(err, errno, "listen at %s:%u", address, port);
+	*out = steal_fd(&fd);
+	return 0;
+}
+
+static int network_ns_open_to_all(struct network_ns *ns, struct err *err)
+{
+	const struct in_addr self = {.s_addr = inet_addr(RESOLVER_SELF)};
+
+	if (lo_take_all(self, err) < 0 ||
+	    network_ns_set("/proc/sys/net/ipv4/icmp_echo_ignore_all", "1", err) < 0)
+		return -1;
+	if (network_ns_socket(SOCK_STREAM, NETWORK_RULES_LISTENER, NETWORK_RULES_PORT, true,
+			      &ns->fds[NETWORK_FD_LISTENER], err) < 0 ||
+	    network_ns_socket(SOCK_DGRAM, RESOLVER_SELF, 53, false, &ns->fds[NETWORK_FD_DNS_UDP],
+			      err) < 0 ||
+	    network_ns_socket(SOCK_STREAM, RESOLVER_SELF, 53, false, &ns->fds[NETWORK_FD_DNS_TCP],
+			      err) < 0)
+		return -1;
+	return network_rules_load(err);
+}
+
+/* A machine may not mount sysfs, whose owner must own the network namespace too. */
+static int network_ns_mount_sysfs(int *out, struct err *err)
+{
+	auto_close int fs = fsopen("sysfs", FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_os(err, errno, "make a sysfs");
+	fd = fsmount(fs, FSMOUNT_CLOEXEC,
+		     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	if (fd < 0)
+		return err_os(err, errno, "mount a sysfs");
+	*out = fd;
+	return 0;
+}
+
+static int network_ns_make(enum network_mode mode, struct network_ns *ns, struct err *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || unshare(CLONE_NEWNET) < 0)
+		return err_os(err, errno, "make a network namespace");
+	ns->fds[NETWORK_FD_NS] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (ns->fds[NETWORK_FD_NS] < 0)
+		return err_os(err, errno, "open /proc/self/ns/net");
+	if (lo_up(err) < 0 ||
+	    network_ns_set("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", err) < 0)
+		return -1;
+	if (mode == NETWORK_OPEN && network_ns_open_to_all(ns, err) < 0)
+		return -1;
+	return network_ns_mount_sysfs(&ns->fds[NETWORK_FD_SYSFS], err);
+}
+
+union network_ns_control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int) * NETWORK_FDS)];
+};
+
+/* An error that nobody set, and the descriptors in their order, or an error. */
+static int network_ns_send(int fd, const struct network_ns *ns, const struct err *answer)
+{
+	union network_ns_control control = {.bytes = {0}};
+	struct iovec data = {.iov_base = (void *)(uintptr_t)answer, .iov_len = sizeof(*answer)};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	struct cmsghdr *header = &control.header;
+	size_t count = 0;
+
+	while (count < NETWORK_FDS && ns->fds[count] >= 0)
+		count++;
+	if (answer->kind == ERR_NONE) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+		memcpy(CMSG_DATA(header), ns->fds, sizeof(int) * count);
+	}
+	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+static int network_ns_receive(int fd, struct network_ns *ns, struct err *err)
+{
+	union network_ns_control control = {.bytes = {0}};
+	struct err answer = {0};
+	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	struct cmsghdr *header;
+	ssize_t n;
+
+	do {
+		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(answer))
+		return err_set(err, ERR_OS, "what made the network namespace ended unexpectedly");
+	header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(ns->fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+	if (answer.kind == ERR_NONE)
+		return 0;
+	*err = answer;
+	return -1;
+}
+
+int network_ns_open(enum network_mode mode, struct network_ns *out, struct err *err)
+{
+	auto_close int ours = -1;
+	auto_close int theirs = -1;
+	struct network_ns ns = network_ns_none;
+	int pair[2];
+	pid_t pid;
+	int rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_os(err, errno, "make a socket pair");
+	ours = pair[0];
+	theirs = pair[1];
+	pid = fork();
+	if (pid < 0)
+		return err_os(err, errno, "fork");
+	if (pid == 0) {
+		struct err answer = {0};
+
+		if (network_ns_make(mode, &ns, &answer) == 0)
+			answer.kind = ERR_NONE;
+		_exit(network_ns_send(theirs, &ns, &answer) < 0);
+	}
+	auto_close_release(&theirs);
+	theirs = -1;
+	rc = network_ns_receive(ours, &ns, err);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (rc < 0)
+		network_ns_close(&ns);
+	else
+		*out = ns;
+	return rc;
+}
