@@ -7,6 +7,8 @@
 
 #include "layers/base/sink.h"
 
+#include <stdint.h>
+
 #define INFLATE_PIECE ((size_t)128 * 1024) /* bytes given to the sink at once, at most */
 
 struct inflate_format {
@@ -22,3 +24,6 @@ struct inflate_format {
 
 extern const struct inflate_format inflate_gzip;
 extern const struct inflate_format inflate_zstd;
+
+/* ERR_LIMIT, in the same words wherever a layer is inflated. Returns -1. */
+int inflater_too_much(uint64_t max, struct err *err);

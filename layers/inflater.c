@@ -7,7 +7,8 @@
 struct inflater {
 	struct sink counter; /* where formats write: guards the ceiling */
 	struct sink *out;
-	uint64_t left; /* plain bytes that may still come */
+	uint64_t max;  /* plain bytes */
+	uint64_t left; /* of those, what may still come */
 	char first[INFLATER_MAGIC];
 	size_t first_len;
 	bool chosen;
@@ -15,13 +16,19 @@ struct inflater {
 	struct inflate *inflate;
 };
 
+int inflater_too_much(uint64_t max, struct err *err)
+{
+	return err_set(err, ERR_LIMIT,
+		       "the layer inflates to more than %llu bytes, a ceiling that can be raised",
+		       (unsigned long long)max);
+}
+
 static int inflater_count(struct sink *sink, struct str bytes, struct err *err)
 {
 	struct inflater *inflater = (struct inflater *)(void *)sink;
 
 	if (bytes.len > inflater->left)
-		return err_set(err, ERR_LIMIT,
-			       "it inflates to more bytes than the ceiling for a layer allows");
+		return inflater_too_much(inflater->max, err);
 	inflater->left -= bytes.len;
 	return inflater->out->write(inflater->out, bytes, err);
 }
@@ -34,7 +41,7 @@ int inflater_open(struct sink *out, uint64_t max_plain, struct inflater **inflat
 		return err_os(err, ENOMEM, "open an inflater");
 	made->counter.write = inflater_count;
 	made->out = out;
-	made->left = max_plain;
+	made->max = made->left = max_plain;
 	*inflater = made;
 	return 0;
 }

@@ -8,6 +8,7 @@
  */
 #include "layers/base/lock.h"
 #include "layers/codec_priv.h"
+#include "layers/inflate_priv.h"
 #include "layers/layer.h"
 
 #include <signal.h>
@@ -30,7 +31,8 @@ struct layer_reader {
 	struct codec_context *context; /* the caller's */
 	struct blob_reader *blob;
 	struct sink *out;
-	uint64_t left; /* plain bytes that may still come */
+	uint64_t max;  /* plain bytes */
+	uint64_t left; /* of those, what may still come */
 	uint64_t filled;
 	uint64_t emptied;
 	size_t started;
@@ -138,7 +140,7 @@ static int reader_fill(struct layer_reader *reader, struct slot *slot, struct st
 	if (chunk->plain_size > LAYER_CUT_MAX)
 		return err_set(err, ERR_CORRUPT, "a frame of %u plain bytes", chunk->plain_size);
 	if (chunk->plain_size > reader->left)
-		return err_set(err, ERR_LIMIT, "the layer inflates to more than is allowed");
+		return inflater_too_much(reader->max, err);
 	reader->left -= chunk->plain_size;
 	if (!slot->frame)
 		slot->frame = malloc(BLOB_CHUNK_MAX);
@@ -245,6 +247,7 @@ int layer_read(struct store *store, const struct digest *blob, uint64_t max_plai
 	struct layer_reader reader = {
 		.codec = &codec_zstd,
 		.out = out,
+		.max = max_plain,
 		.left = max_plain,
 		.lock = LOCK_INIT,
 		.changed = PTHREAD_COND_INITIALIZER,

@@ -96,9 +96,34 @@ static void streams_one_after_another_are_one(void **state)
 	}
 }
 
+static void a_gzip_header_may_have_every_field_and_come_in_pieces(void **state)
+{
+	auto_buf struct buf packed = BUF_INIT(PACKED_MAX);
+
+	(void)state;
+	pack_gzip_full_header(&packed, STR("first"));
+	pack_gzip(&packed, STR("second"));
+	pack_gzip_full_header(&packed, STR("third"));
+	check_inflates(buf_str(&packed), STR("firstsecondthird"));
+}
+
+static void unknown_flags_in_a_gzip_header_are_corrupt(void **state)
+{
+	auto_buf struct buf packed = BUF_INIT(PACKED_MAX);
+	struct memory out;
+	struct err err = {0};
+
+	(void)state;
+	pack_gzip(&packed, STR("text"));
+	packed.ptr[3] |= 0x20;
+	check_err(inflate(buf_str(&packed), 64, UINT64_MAX, &out, &err), &err, ERR_CORRUPT);
+	buf_done(&out.bytes);
+}
+
 static void what_follows_the_last_stream_is_ignored(void **state)
 {
-	static const char *const trailers[] = {"x", "\x1f", "\x1f\x8b", "\x28\xb5", "garbage here"};
+	static const char *const trailers[] = {"x",        "\x1f", "\x1f\x8b",
+					       "\x28\xb5", "1234", "garbage here"};
 	char plain[1000];
 	char zeros[1024] = {0};
 
@@ -212,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_format_is_told_by_its_bytes),
 		cmocka_unit_test(streams_one_after_another_are_one),
+		cmocka_unit_test(a_gzip_header_may_have_every_field_and_come_in_pieces),
+		cmocka_unit_test(unknown_flags_in_a_gzip_header_are_corrupt),
 		cmocka_unit_test(what_follows_the_last_stream_is_ignored),
 		cmocka_unit_test(skippable_frames_are_skipped),
 		cmocka_unit_test(a_stream_cut_off_anywhere_is_corrupt),

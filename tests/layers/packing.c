@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/layers/packing.h"
 
+#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
 
 #define PACK_SLACK ((size_t)4096)
+#define PACK_GZIP_FLAGS_AT 3
+#define PACK_GZIP_FIXED ((size_t)10)
 
 static void pack_add(struct buf *out, const void *bytes, size_t len)
 {
@@ -32,6 +35,27 @@ void pack_gzip(struct buf *out, struct str plain)
 	if (isal_deflate_stateless(stream) != COMP_OK)
 		abort();
 	pack_add(out, packed, stream->total_out);
+}
+
+void pack_gzip_full_header(struct buf *out, struct str plain)
+{
+	static const char fields[] = "\x08\0AB\x04\0abcd" /* extra */
+				     "layer.tar\0"        /* name */
+				     "as it was sent";    /* comment, with its NUL */
+	auto_buf struct buf member = BUF_INIT(out->max);
+	size_t start = out->len;
+	uint32_t crc;
+	char sum[2];
+
+	pack_gzip(&member, plain);
+	pack_add(out, member.ptr, PACK_GZIP_FIXED);
+	out->ptr[start + PACK_GZIP_FLAGS_AT] = 0x1e;
+	pack_add(out, fields, sizeof(fields));
+	crc = crc32_gzip_refl(0, (unsigned char *)out->ptr + start, out->len - start);
+	sum[0] = (char)(crc & 0xff);
+	sum[1] = (char)(crc >> 8 & 0xff);
+	pack_add(out, sum, sizeof(sum));
+	pack_add(out, member.ptr + PACK_GZIP_FIXED, member.len - PACK_GZIP_FIXED);
 }
 
 void pack_zstd(struct buf *out, struct str plain)

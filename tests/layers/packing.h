@@ -7,3 +7,6 @@
 /* Append one gzip member, or one zstd frame, of these bytes. */
 void pack_gzip(struct buf *out, struct str plain);
 void pack_zstd(struct buf *out, struct str plain);
+
+/* A gzip member whose header has all that one may have. */
+void pack_gzip_full_header(struct buf *out, struct str plain);
