@@ -2,6 +2,7 @@
 #include "sandbox/etc_priv.h"
 
 #include "layers/base/fd.h"
+#include "sandbox/child_priv.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -61,20 +62,29 @@ static int etc_write_all(const struct etc *etc, struct str resolv_conf, struct s
 	return etc_write(etc, etc_names[2], buf_str(&name), err);
 }
 
+/* Host root has no id in the machine's file system: only a child may make a file there. */
+static int etc_make_target(void *ctx, int dirfd, struct err *err)
+{
+	const char *name = ctx;
+	auto_close int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	return fd < 0 ? err_os(err, errno, "make /etc/%s", name) : 0;
+}
+
 /* What is at the name, link or file, opened as a place to mount on. */
 static int etc_open_target(struct etc *etc, size_t i, struct err *err)
 {
+	char name[16];
 	int fd = openat(etc->dirfd, etc_names[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd >= 0)
-		return fd;
-	if (errno != ENOENT)
-		return err_os(err, errno, "open /etc/%s", etc_names[i]);
-	fd = openat(etc->dirfd, etc_names[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_os(err, errno, "make /etc/%s", etc_names[i]);
-	etc->made[i] = true;
-	return fd;
+	if (fd < 0 && errno == ENOENT) {
+		(void)snprintf(name, sizeof(name), "%s", etc_names[i]);
+		if (child_run(etc->owner, etc->dirfd, etc_make_target, name, err) < 0)
+			return -1;
+		etc->made[i] = true;
+		fd = openat(etc->dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	}
+	return fd < 0 ? err_os(err, errno, "open /etc/%s", etc_names[i]) : fd;
 }
 
 static int etc_mount_one(struct etc *etc, size_t i, struct err *err)

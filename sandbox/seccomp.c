@@ -27,7 +27,7 @@
 	40 /* the hypervisor, which no namespace hides; later ones are as exotic \
 	    */
 
-/* Linux, with or without randomised addresses, and the question for it. */
+/* Linux, 32-bit Linux, either of them as 2.6, and the question for it: no exec-domain of old. */
 static const uint32_t seccomp_personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
 #define SECCOMP_PERSONALITIES (sizeof(seccomp_personalities) / sizeof(seccomp_personalities[0]))
 
