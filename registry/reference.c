@@ -2,6 +2,7 @@
 #include "registry/reference.h"
 
 #include <assert.h>
+#include <strings.h>
 
 #define REFERENCE_TAG_MAX ((size_t)128)
 #define REFERENCE_PORT_MAX 65535UL
@@ -178,7 +179,7 @@ static bool looks_like_host(struct str part)
 	if (str_equal(part, STR("localhost")) || (part.len > 0 && part.ptr[0] == '['))
 		return true;
 	for (size_t i = 0; i < part.len; i++) {
-		if (part.ptr[i] == '.' || part.ptr[i] == ':' || is_upper(part.ptr[i]))
+		if (part.ptr[i] == '.' || part.ptr[i] == ':')
 			return true;
 	}
 	return false;
@@ -251,13 +252,18 @@ static int reference_check_path(struct str path, struct err *err)
 	return 0;
 }
 
+/* Hosts have no case. */
+static bool host_is(struct str host, const char *name)
+{
+	return host.len == strlen(name) && strncasecmp(host.ptr, name, host.len) == 0;
+}
+
 /* Fill in what a familiar name leaves out: "debian" is docker.io/library/debian. */
 static void reference_complete(struct reference_parts *parts)
 {
-	if (parts->host.len == 0 || str_equal(parts->host, STR("index.docker.io")))
+	if (parts->host.len == 0 || host_is(parts->host, "index.docker.io"))
 		parts->host = STR("docker.io");
-	if (str_equal(parts->host, STR("docker.io")) &&
-	    !memchr(parts->path.ptr, '/', parts->path.len))
+	if (host_is(parts->host, "docker.io") && !memchr(parts->path.ptr, '/', parts->path.len))
 		parts->prefix = STR("library/");
 	if (parts->tag.len == 0 && parts->digest.len == 0)
 		parts->tag = STR("latest");

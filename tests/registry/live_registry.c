@@ -11,7 +11,7 @@
 
 #undef live_run
 
-#define LIVE_LOG_BYTES (1024 * 1024)
+#define LIVE_LOG_BYTES ((size_t)1024 * 1024)
 #define LIVE_TIMEOUT_MS 60000
 
 static const char *const live_programs[] = {"/usr/bin/docker-registry", "/usr/bin/skopeo",
@@ -78,7 +78,7 @@ void live_registry_start(struct live_registry *registry, const char *dir, const 
 	(void)snprintf(config, sizeof(config), "%s/registry.yml", dir);
 	live_write_config(config, dir, more, http_more);
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	(void)fcntl(fds[1], F_SETPIPE_SZ, LIVE_LOG_BYTES);
+	(void)fcntl(fds[1], F_SETPIPE_SZ, (int)LIVE_LOG_BYTES);
 	spec.fds[0] = -1;
 	spec.fds[1] = spec.fds[2] = fds[1];
 	registry->logfd = fds[0];
