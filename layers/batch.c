@@ -89,11 +89,11 @@ static void batch_lead_locked(struct store *store)
 	int rc;
 
 	queue->busy = true;
-	lock_drop(&queue->lock);
+	lock_drop(&store->queue.lock);
 	rc = batch_write(store, batch, &err);
 	for (struct batch_blob *blob = batch->blobs; rc < 0 && blob; blob = blob->next)
 		blob->err = err;
-	lock_take(&queue->lock);
+	lock_take(&store->queue.lock);
 	queue->busy = false;
 	queue->written = number;
 	if (rc < 0) {
@@ -153,13 +153,13 @@ static struct batch *batch_room_locked(struct store *store, size_t len)
 	}
 }
 
-static int batch_check_locked(const struct batch_queue *queue, uint64_t since, struct err *err)
-	REQUIRES(queue->lock);
-static int batch_check_locked(const struct batch_queue *queue, uint64_t since, struct err *err)
+static int batch_check_locked(const struct store *store, uint64_t since, struct err *err)
+	REQUIRES(store->queue.lock);
+static int batch_check_locked(const struct store *store, uint64_t since, struct err *err)
 {
-	if (since == 0 || queue->failed < since)
+	if (since == 0 || store->queue.failed < since)
 		return 0;
-	*err = queue->why;
+	*err = store->queue.why;
 	return -1;
 }
 
@@ -170,17 +170,17 @@ int batch_add(struct store *store, const struct batch_chunk *chunk, uint64_t *si
 	struct batch *batch;
 	int added = 0;
 
-	lock_take(&queue->lock);
+	lock_take(&store->queue.lock);
 	batch = batch_room_locked(store, chunk->bytes.len);
 	if (*since == 0)
 		*since = queue->number;
-	if (batch_check_locked(queue, *since, err) < 0) {
+	if (batch_check_locked(store, *since, err) < 0) {
 		added = -1;
 	} else if (!batch_holds(batch, &chunk->id)) {
 		batch_fill(batch, chunk);
 		added = 1;
 	}
-	lock_drop(&queue->lock);
+	lock_drop(&store->queue.lock);
 	return added;
 }
 
@@ -191,7 +191,7 @@ int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, s
 	uint64_t number;
 	int rc;
 
-	lock_take(&queue->lock);
+	lock_take(&store->queue.lock);
 	batch = batch_room_locked(store, 0);
 	number = queue->number;
 	blob->err = (struct err){0};
@@ -203,8 +203,8 @@ int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, s
 		else
 			batch_lead_locked(store);
 	}
-	rc = batch_check_locked(queue, since, err);
-	lock_drop(&queue->lock);
+	rc = batch_check_locked(store, since, err);
+	lock_drop(&store->queue.lock);
 	if (rc == 0 && blob->err.kind != ERR_NONE) {
 		*err = blob->err;
 		rc = -1;

@@ -154,7 +154,7 @@ int blob_check(struct store *store, const struct digest *digest, struct err *err
 	AUTO(hasher) struct hasher whole = {0};
 	char text[DIGEST_TEXT_MAX];
 	struct digest found;
-	uint64_t size;
+	uint64_t size = 0;
 
 	if (blob_reader_open(store, digest, &reader, err) < 0)
 		return -1;

@@ -147,7 +147,7 @@ int blob_writer_add_known(struct blob_writer *writer, const char *codec, const s
 	AUTO(txn) MDB_txn *txn = NULL;
 	struct chunk_frame frame;
 	struct blob_chunk ref;
-	struct str bytes;
+	struct str bytes = {0};
 	int found;
 
 	if (blob_writer_flush(writer, err) < 0 ||

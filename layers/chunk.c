@@ -67,7 +67,7 @@ int chunk_count(const struct store_blobs *blobs, MDB_txn *txn, const struct dige
 int chunk_count_up(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
 		   struct err *err)
 {
-	uint64_t count;
+	uint64_t count = 0;
 	uint64_t disk;
 
 	if (chunk_count(blobs, txn, id, &count, err) < 0)

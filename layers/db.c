@@ -15,7 +15,7 @@ static bool db_is_disk_full(const struct db *db)
 	return statvfs(db->path, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < DB_LOW_BYTES;
 }
 
-int db_fail(const struct db *db, int rc, struct err *err)
+int(db_fail)(const struct db *db, int rc, struct err *err)
 {
 	switch (rc) {
 	case ENOSPC:

@@ -42,6 +42,10 @@ int db_commit(const struct db *db, MDB_txn *txn, struct err *err) MUST_CHECK;
 /* What an LMDB return code means to a user. Always -1. */
 int db_fail(const struct db *db, int rc, struct err *err);
 
+#ifdef __clang_analyzer__ /* as in err.h */
+#define db_fail(...) ((void)db_fail(__VA_ARGS__), -1)
+#endif
+
 /* 1 hit, 0 miss, -1. The value lies in the map and lives as long as txn. */
 int db_get(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct str *out,
 	   struct err *err) MUST_CHECK;
@@ -57,7 +61,12 @@ static inline void auto_db_release(struct db *slot)
 
 static inline MDB_val db_val(struct str bytes)
 {
-	return (MDB_val){bytes.len, (void *)(uintptr_t)bytes.ptr};
+	union {
+		const char *lent;
+		void *lmdb; /* which does not write there */
+	} ptr = {.lent = bytes.ptr};
+
+	return (MDB_val){bytes.len, ptr.lmdb};
 }
 
 static inline struct str db_str(MDB_val val)

@@ -96,7 +96,7 @@ static int meta_parse(const struct meta *meta, const char *table, struct str key
 
 int meta_get(struct meta *meta, const char *table, struct str key, json_t **out, struct err *err)
 {
-	struct meta_key full;
+	struct meta_key full = {.len = 0};
 	struct str value;
 	int found;
 
@@ -110,7 +110,7 @@ int meta_get(struct meta *meta, const char *table, struct str key, json_t **out,
 
 int meta_has(struct meta *meta, const char *table, struct str key, struct err *err)
 {
-	struct meta_key full;
+	struct meta_key full = {.len = 0};
 	struct str value;
 
 	if (meta_key_make(table, key, &full, err) < 0)
@@ -122,7 +122,7 @@ int meta_put(struct meta *meta, const char *table, struct str key, const json_t 
 	     struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(META_VALUE_MAX);
-	struct meta_key full;
+	struct meta_key full = {.len = 0};
 
 	assert(meta->mode == META_WRITE);
 	assert(json_is_integer(json_object_get(value, "v")));
@@ -135,7 +135,7 @@ int meta_put(struct meta *meta, const char *table, struct str key, const json_t 
 
 int meta_del(struct meta *meta, const char *table, struct str key, struct err *err)
 {
-	struct meta_key full;
+	struct meta_key full = {.len = 0};
 	MDB_val k;
 	int rc;
 
@@ -168,7 +168,7 @@ int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each
 	      struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
-	struct meta_key start;
+	struct meta_key start = {.len = 0};
 	MDB_val key;
 	MDB_val value;
 	int rc;

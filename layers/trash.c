@@ -97,12 +97,14 @@ static int trash_remove_children(struct trash_work *work, DIR *dir, int depth, s
 {
 	struct dirent *entry;
 
-	while (work->left > 0 && (errno = 0, entry = readdir(dir))) {
+	errno = 0;
+	while (work->left > 0 && (entry = readdir(dir))) {
 		if (!fd_is_dots(entry->d_name) &&
 		    trash_remove(work, dirfd(dir), entry->d_name, depth + 1, err) < 0)
 			return -1;
+		errno = 0;
 	}
-	return work->left > 0 && errno ? err_os(err, errno, "read a directory in the trash") : 0;
+	return errno ? err_os(err, errno, "read a directory in the trash") : 0;
 }
 
 /* NULL and 0 for what stays where it is. */

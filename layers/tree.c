@@ -134,7 +134,7 @@ static bool tree_is_nobodys(int64_t placed_ms)
 static int tree_replace(struct store *store, const char *hex, int dirfd, const char *name,
 			struct err *err)
 {
-	int64_t placed;
+	int64_t placed = 0;
 	int there = tree_placed_ms(store, hex, &placed, err);
 
 	if (there <= 0)
@@ -322,7 +322,7 @@ static int tree_sweep_unsynced(struct store *store, struct err *err)
 static int tree_sweep_orphan(struct store *store, struct meta *meta, const char *hex,
 			     struct err *err)
 {
-	int64_t placed;
+	int64_t placed = 0;
 	int found = meta_has(meta, TREE_TABLE, str_of(hex), err);
 
 	if (found != 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define ERR_ITSELF
 #include "layers/base/err.h"
 
 #include <assert.h>

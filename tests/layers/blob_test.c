@@ -20,6 +20,48 @@ static char *noise(size_t len, uint64_t seed)
 	return bytes;
 }
 
+static struct blob_writer *begin(struct store *store)
+{
+	struct blob_writer *writer;
+	struct err err = {0};
+
+	check_ok(blob_writer_open(store, &writer, &err), &err);
+	return writer;
+}
+
+static void add(struct blob_writer *writer, struct str bytes)
+{
+	struct err err = {0};
+
+	check_ok(blob_writer_add(writer, bytes, &err), &err);
+}
+
+static void add_frame(struct blob_writer *writer, const char *plain, struct str frame)
+{
+	struct digest digest;
+	struct err err = {0};
+
+	digest_of(str_of(plain), &digest);
+	check_ok(blob_writer_add_frame(writer, "zstd", &digest, (uint32_t)strlen(plain), frame,
+				       &err),
+		 &err);
+}
+
+/* Each chunk is its own number, and claims one byte more when inflated. */
+static void check_numbers(struct blob_reader *reader, uint32_t count)
+{
+	struct blob_chunk chunk;
+	struct str bytes;
+	uint32_t at = 0;
+	struct err err = {0};
+
+	for (; blob_reader_next(reader, &bytes, &chunk, &err) == 1; at++) {
+		assert_memory_equal(bytes.ptr, &at, sizeof(at));
+		assert_int_equal(chunk.plain_size, at + 1);
+	}
+	assert_int_equal(at, count);
+}
+
 static void write_foreign(struct store *store, struct str bytes, size_t piece,
 			  struct blob_info *out, uint64_t *out_new)
 {
@@ -164,13 +206,10 @@ static void a_long_list_of_chunks_is_paged(void **state)
 	struct store_fixture *fixture = *state;
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	AUTO(blob_reader) struct blob_reader *reader = NULL;
-	struct blob_chunk chunk;
 	struct blob_info info;
-	struct str bytes;
-	uint32_t at = 0;
 	struct err err = {0};
 
-	check_ok(blob_writer_open(fixture->store, &writer, &err), &err);
+	writer = begin(fixture->store);
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct digest plain;
 
@@ -182,11 +221,7 @@ static void a_long_list_of_chunks_is_paged(void **state)
 	check_ok(blob_writer_commit(writer, NULL, &info, &err), &err);
 	check_ok(blob_reader_open(fixture->store, &info.digest, &reader, &err), &err);
 	assert_int_equal(blob_reader_info(reader)->chunks, 3000);
-	for (; blob_reader_next(reader, &bytes, &chunk, &err) == 1; at++) {
-		assert_memory_equal(bytes.ptr, &at, sizeof(at));
-		assert_int_equal(chunk.plain_size, at + 1);
-	}
-	assert_int_equal(at, 3000);
+	check_numbers(reader, 3000);
 	check_ok(blob_check(fixture->store, &info.digest, &err), &err);
 }
 
@@ -219,15 +254,13 @@ static void foreign_bytes_and_frames_keep_their_order(void **state)
 	struct store_fixture *fixture = *state;
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	auto_buf struct buf back = BUF_INIT(64);
-	struct digest plain;
 	struct blob_info info;
 	struct err err = {0};
 
-	digest_of(STR("b"), &plain);
-	check_ok(blob_writer_open(fixture->store, &writer, &err), &err);
-	check_ok(blob_writer_add(writer, STR("one "), &err), &err);
-	check_ok(blob_writer_add_frame(writer, "zstd", &plain, 1, STR("two "), &err), &err);
-	check_ok(blob_writer_add(writer, STR("three"), &err), &err);
+	writer = begin(fixture->store);
+	add(writer, STR("one "));
+	add_frame(writer, "b", STR("two "));
+	add(writer, STR("three"));
 	check_ok(blob_writer_commit(writer, NULL, &info, &err), &err);
 	check_ok(blob_read_all(fixture->store, &info.digest, &back, &err), &err);
 	assert_string_equal(back.ptr, "one two three");
@@ -264,8 +297,8 @@ static void a_sha512_names_the_same_blob(void **state)
 	struct err err = {0};
 
 	check_ok(digest_parse(str_of(text), &expected, &err), &err);
-	check_ok(blob_writer_open(fixture->store, &writer, &err), &err);
-	check_ok(blob_writer_add(writer, STR("hello"), &err), &err);
+	writer = begin(fixture->store);
+	add(writer, STR("hello"));
 	check_ok(blob_writer_commit(writer, &expected, &info, &err), &err);
 	check_ok(blob_read_all(fixture->store, &expected, &back, &err), &err);
 	assert_string_equal(back.ptr, "hello");
@@ -321,13 +354,12 @@ static void a_chunk_that_vanished_before_the_commit_is_noticed(void **state)
 	struct err err = {0};
 
 	check_ok(blob_put(fixture->store, STR("shared"), &digest, &err), &err);
-	check_ok(blob_writer_open(fixture->store, &writer, &err), &err);
-	check_ok(blob_writer_add(writer, STR("new"), &err), &err);
-	digest_of(STR("x"), &digest);
-	check_ok(blob_writer_add_frame(writer, "c", &digest, 1, STR("shared"), &err), &err);
-	check_ok(blob_writer_open(fixture->store, &again, &err), &err);
-	check_ok(blob_writer_add(again, STR("shared"), &err), &err);
-	check_ok(blob_writer_add_frame(again, "c", &digest, 1, STR("more"), &err), &err);
+	writer = begin(fixture->store);
+	add(writer, STR("new"));
+	add_frame(writer, "x", STR("shared"));
+	again = begin(fixture->store);
+	add(again, STR("shared"));
+	add_frame(again, "y", STR("more"));
 	check_ok(blob_writer_commit(writer, NULL, &info, &err), &err);
 	damage(fixture->store, STR("shared"), NULL);
 	check_err(blob_writer_commit(again, NULL, &info, &err), &err, ERR_UNAVAILABLE);
