@@ -25,9 +25,9 @@ struct copy {
 	struct context_hash hash;
 	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
 	size_t depth;                               /* levels in use */
-	const char *name;     /* of a source that is a file, at its destination */
-	int outfd;            /* the file that is being written */
-	struct timespec time; /* the top's mtime before we worked in it */
+	char name[NAME_MAX + 1]; /* of a source that is a file, at its destination */
+	int outfd;               /* the file that is being written */
+	struct timespec time;    /* the top's mtime before we worked in it */
 };
 
 static inline void auto_copy_release(struct copy *copy)
@@ -286,7 +286,8 @@ static int copy_place(struct copy *copy, const char *clean, struct place *place,
 		return err_set(err, ERR_INVALID,
 			       "%s is no directory; end it with / to make one for several sources",
 			       spec->destination);
-	copy->name = *place->name ? place->name : path_base(str_of(clean)).ptr;
+	(void)snprintf(copy->name, sizeof(copy->name), "%s",
+		       *place->name ? place->name : path_base(str_of(clean)).ptr);
 	return 0;
 }
 

@@ -262,7 +262,7 @@ static int expand_check(const struct instruction *made, struct err *err)
 	const struct words *args = &made->args;
 	mode_t mode;
 
-	if (made->kind == INSTRUCTION_WORKDIR && args->at[0][0] == '\0')
+	if (made->kind == INSTRUCTION_WORKDIR && args->count == 1 && args->at[0][0] == '\0')
 		return err_set(err, ERR_REFUSED, "the path is empty");
 	for (size_t i = 0; made->kind == INSTRUCTION_ENV && i < args->count; i += 2) {
 		if (args->at[i][0] == '\0' || strchr(args->at[i], '='))

@@ -30,7 +30,7 @@ static int flags_read_word(struct str *rest, struct buf *out, struct err *err)
 		char c = rest->ptr[at];
 
 		if (quote ? c == quote : c == '"' || c == '\'') {
-			quote = quote ? '\0' : c;
+			quote = (char)(quote ? '\0' : c);
 			continue;
 		}
 		if (c == '\\' && ++at == rest->len)

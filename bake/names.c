@@ -23,9 +23,14 @@ static int names_collect(DIR *dir, struct names *names, struct err *err)
 {
 	struct dirent *entry;
 
-	while ((errno = 0, entry = readdir(dir))) {
-		struct str name = str_of(entry->d_name);
+	for (;;) {
+		struct str name;
 
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry)
+			break;
+		name = str_of(entry->d_name);
 		if (str_equal(name, STR(".")) || str_equal(name, STR("..")))
 			continue;
 		if (buf_add(&names->bytes, (struct str){name.ptr, name.len + 1}, err) < 0)

@@ -108,7 +108,7 @@ int place_enter(int dirfd, const char *name, const struct place_new *make, int *
 
 static int place_go_down(struct search *search, const char *name, struct err *err)
 {
-	int fd;
+	int fd = -1;
 
 	if (place_enter(search->at.fd, name, search->make, &fd, err) < 0)
 		return -1;

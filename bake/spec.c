@@ -212,7 +212,7 @@ static bool spec_is_slug(struct str slug)
 		unsigned char c = (unsigned char)slug.ptr[i];
 		bool plain = isdigit(c) || (c >= 'a' && c <= 'z');
 
-		if (!plain && (separator || !memchr("._-", c, 3)))
+		if (!plain && (separator || (c != '.' && c != '_' && c != '-')))
 			return false;
 		separator = !plain;
 	}

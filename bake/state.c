@@ -4,6 +4,7 @@
 #include "layers/base/clock.h"
 #include "layers/base/path.h"
 
+#include <endian.h>
 #include <stdio.h>
 
 #define STATE_DOCUMENT_MAX ((size_t)16 * 1024 * 1024)
@@ -251,17 +252,45 @@ json_t *state_visible(const struct state *state)
 	return visible;
 }
 
+/* Texts with their length in front: no two lists of them have the same bytes. */
+static int state_add_text(struct buf *out, struct str text, struct err *err)
+{
+	uint64_t length = htole64(text.len);
+
+	if (buf_add(out, (struct str){(const char *)&length, sizeof(length)}, err) < 0)
+		return -1;
+	return buf_add(out, text, err);
+}
+
+static int state_add_texts(struct buf *out, const json_t *array, struct err *err)
+{
+	uint64_t count = htole64(json_array_size(array));
+	json_t *item;
+	size_t i;
+
+	if (buf_add(out, (struct str){(const char *)&count, sizeof(count)}, err) < 0)
+		return -1;
+	json_array_foreach(array, i, item)
+	{
+		if (state_add_text(out, json_is_string(item) ? json_str(item) : STR(""), err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* As JSON a thousand variables would take 300 us for every step. */
 const struct digest *state_visible_digest(struct state *state)
 {
-	AUTO(json) json_t *visible = NULL;
 	auto_buf struct buf text = BUF_INIT(STATE_DOCUMENT_MAX);
 	struct err err;
 
 	if (state->visible_known)
 		return &state->visible;
-	visible = state_visible(state);
-	if (json_format(visible, &text, &err) < 0)
-		abort(); /* state_set_env() and the config's own ceiling keep it below */
+	if (state_add_texts(&text, state_env(state), &err) < 0 ||
+	    state_add_text(&text, state_workdir(state), &err) < 0 ||
+	    state_add_text(&text, state_user(state), &err) < 0 ||
+	    state_add_texts(&text, state_shell(state), &err) < 0)
+		abort(); /* the config's ceiling and STATE_ENV_MAX are below it */
 	digest_of(buf_str(&text), &state->visible);
 	state->visible_known = true;
 	return &state->visible;

@@ -496,6 +496,14 @@ static void working_directories_are_made_once(void **state)
 	check_ok(copy_make_workdir(scene->rootfd, "/", "", 0, &err), &err);
 	check_ok(copy_make_workdir(scene->rootfd, "/high", "7:8", 100, &err), &err);
 	check_owner(scene, "root/high", 107, 108);
+}
+
+static void links_lead_to_working_directories_and_files_do_not(void **state)
+{
+	struct scene *scene = *state;
+	struct err err = {0};
+
+	scene_dir(scene, "root/srv", 0755);
 	scene_link(scene, "root/l", "/srv");
 	check_ok(copy_make_workdir(scene->rootfd, "/l/more", "", 0, &err), &err);
 	assert_true(scene_has(scene, "root/srv/more"));
@@ -529,6 +537,7 @@ int main(void)
 		SCENE_TEST(a_missing_source_is_named),
 		SCENE_TEST(owners_are_looked_up_in_the_root),
 		SCENE_TEST(working_directories_are_made_once),
+		SCENE_TEST(links_lead_to_working_directories_and_files_do_not),
 	};
 
 	if (geteuid() != 0)

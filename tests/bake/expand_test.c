@@ -21,153 +21,154 @@ static void make_state(struct state *out)
 	check_ok(state_set_env(out, STR("DOLLAR"), STR("$NAME"), &err), &err);
 }
 
+static const struct {
+	const char *word;
+	const char *value;
+} word_cases[] = {
+	/* names */
+	{"", ""},
+	{"plain", "plain"},
+	{"$NAME", "ada"},
+	{"${NAME}", "ada"},
+	{"x$NAME", "xada"},
+	{"${NAME}x", "adax"},
+	{"$NAMEx", ""},
+	{"$NAME.x", "ada.x"},
+	{"$NAME/$NAME", "ada/ada"},
+	{"$NAME$NAME", "adaada"},
+	{"${NAME}${NAME}", "adaada"},
+	{"$HOME/bin", "/root/bin"},
+	{"$UNSET", ""},
+	{"${UNSET}", ""},
+	{"/path/$UNSET", "/path/"},
+	{"$EMPTY", ""},
+	{"a${EMPTY}b", "ab"},
+	{"$BLANKS", "a  b"},
+	{"$DOLLAR", "$NAME"},
+	{"$_", ""},
+	{"${_x1}", ""},
+	{"$name", ""},
+	{"$PATH", STATE_PATH_DEFAULT},
+	/* positional and special names are unset */
+	{"$1", ""},
+	{"$1x", "x"},
+	{"$12x", "x"},
+	{"${12}x", "x"},
+	{"$0", ""},
+	{"$@@@", "@@"},
+	{"$*x", "x"},
+	{"$#", ""},
+	{"$?", ""},
+	{"$-", ""},
+	{"$!", ""},
+	{"$$NAME", "NAME"},
+	{"${#}", ""},
+	{"${@}y", "y"},
+	/* dollars that name nothing */
+	{"$", "$"},
+	{"a$", "a$"},
+	{"$.", "$."},
+	{"$/x", "$/x"},
+	{"$ x", "$ x"},
+	{"$}", "$}"},
+	{"\"$\"", "$"},
+	{"$'x'", "$x"},
+	{"$\"x\"", "$x"},
+	/* single quotes */
+	{"'x'", "x"},
+	{"''", ""},
+	{"'$NAME'", "$NAME"},
+	{"'\\$NAME'", "\\$NAME"},
+	{"'a\\'", "a\\"},
+	{"'a\"b'", "a\"b"},
+	{"a'b'c", "abc"},
+	{"'a b'", "a b"},
+	{"'a''b'", "ab"},
+	/* double quotes */
+	{"\"x\"", "x"},
+	{"\"\"", ""},
+	{"\"$NAME\"", "ada"},
+	{"\"${NAME}x\"", "adax"},
+	{"\"'$NAME'\"", "'ada'"},
+	{"\"\\$NAME\"", "$NAME"},
+	{"\"\\\\\"", "\\"},
+	{"\"\\\"\"", "\""},
+	{"\"a\\tb\"", "a\\tb"},
+	{"\"a\\'b\"", "a\\'b"},
+	{"\"a b\"", "a b"},
+	{"\"a\"'b'", "ab"},
+	{"\"$UNSET\"", ""},
+	{"\"$BLANKS\"", "a  b"},
+	{"\"a\\", NULL},
+	/* escapes */
+	{"abc\\tdef", "abctdef"},
+	{"\\$NAME", "$NAME"},
+	{"\\${NAME}", "${NAME}"},
+	{"\\\\$NAME", "\\ada"},
+	{"\\\\", "\\"},
+	{"a\\", "a"},
+	{"\\", ""},
+	{"a\\ b", "a b"},
+	{"\\'a", "'a"},
+	{"\\\"a", "\"a"},
+	{"\\n", "n"},
+	/* other letters */
+	{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+	{"${NAME}\xc3\xbc", "ada\xc3\xbc"},
+	{"'\xe2\x82\xac'$NAME", "\xe2\x82\xac"
+				"ada"},
+	/* refused */
+	{"'", NULL},
+	{"'a", NULL},
+	{"a'b\\'c'", NULL},
+	{"\"", NULL},
+	{"\"$NAME", NULL},
+	{"\"a\\\"", NULL},
+	{"${", NULL},
+	{"${NAME", NULL},
+	{"${}", NULL},
+	{"${:x}", NULL},
+	{"${{x}", NULL},
+	{"${.}", NULL},
+	{"${ NAME}", NULL},
+	{"${NAME }", NULL},
+	{"${!x}", NULL},
+	{"${NAME:-x}", NULL},
+	{"${NAME-x}", NULL},
+	{"${NAME:+x}", NULL},
+	{"${NAME+x}", NULL},
+	{"${NAME:?x}", NULL},
+	{"${NAME?x}", NULL},
+	{"${NAME:=x}", NULL},
+	{"${NAME#x}", NULL},
+	{"${NAME##x}", NULL},
+	{"${NAME%x}", NULL},
+	{"${NAME%%x}", NULL},
+	{"${NAME/x/y}", NULL},
+	{"${NAME//x/y}", NULL},
+	{"\"${NAME:-x}\"", NULL},
+	{"$NAME\xc3\xbc", NULL},
+	{"$\xc3\xbc", NULL},
+	{"${\xc3\xbc}", NULL},
+};
+
 static void words_expand(void **unused)
 {
-	static const struct {
-		const char *word;
-		const char *value;
-	} cases[] = {
-		/* names */
-		{"", ""},
-		{"plain", "plain"},
-		{"$NAME", "ada"},
-		{"${NAME}", "ada"},
-		{"x$NAME", "xada"},
-		{"${NAME}x", "adax"},
-		{"$NAMEx", ""},
-		{"$NAME.x", "ada.x"},
-		{"$NAME/$NAME", "ada/ada"},
-		{"$NAME$NAME", "adaada"},
-		{"${NAME}${NAME}", "adaada"},
-		{"$HOME/bin", "/root/bin"},
-		{"$UNSET", ""},
-		{"${UNSET}", ""},
-		{"/path/$UNSET", "/path/"},
-		{"$EMPTY", ""},
-		{"a${EMPTY}b", "ab"},
-		{"$BLANKS", "a  b"},
-		{"$DOLLAR", "$NAME"},
-		{"$_", ""},
-		{"${_x1}", ""},
-		{"$name", ""},
-		{"$PATH", STATE_PATH_DEFAULT},
-		/* positional and special names are unset */
-		{"$1", ""},
-		{"$1x", "x"},
-		{"$12x", "x"},
-		{"${12}x", "x"},
-		{"$0", ""},
-		{"$@@@", "@@"},
-		{"$*x", "x"},
-		{"$#", ""},
-		{"$?", ""},
-		{"$-", ""},
-		{"$!", ""},
-		{"$$NAME", "NAME"},
-		{"${#}", ""},
-		{"${@}y", "y"},
-		/* dollars that name nothing */
-		{"$", "$"},
-		{"a$", "a$"},
-		{"$.", "$."},
-		{"$/x", "$/x"},
-		{"$ x", "$ x"},
-		{"$}", "$}"},
-		{"\"$\"", "$"},
-		{"$'x'", "$x"},
-		{"$\"x\"", "$x"},
-		/* single quotes */
-		{"'x'", "x"},
-		{"''", ""},
-		{"'$NAME'", "$NAME"},
-		{"'\\$NAME'", "\\$NAME"},
-		{"'a\\'", "a\\"},
-		{"'a\"b'", "a\"b"},
-		{"a'b'c", "abc"},
-		{"'a b'", "a b"},
-		{"'a''b'", "ab"},
-		/* double quotes */
-		{"\"x\"", "x"},
-		{"\"\"", ""},
-		{"\"$NAME\"", "ada"},
-		{"\"${NAME}x\"", "adax"},
-		{"\"'$NAME'\"", "'ada'"},
-		{"\"\\$NAME\"", "$NAME"},
-		{"\"\\\\\"", "\\"},
-		{"\"\\\"\"", "\""},
-		{"\"a\\tb\"", "a\\tb"},
-		{"\"a\\'b\"", "a\\'b"},
-		{"\"a b\"", "a b"},
-		{"\"a\"'b'", "ab"},
-		{"\"$UNSET\"", ""},
-		{"\"$BLANKS\"", "a  b"},
-		{"\"a\\", NULL},
-		/* escapes */
-		{"abc\\tdef", "abctdef"},
-		{"\\$NAME", "$NAME"},
-		{"\\${NAME}", "${NAME}"},
-		{"\\\\$NAME", "\\ada"},
-		{"\\\\", "\\"},
-		{"a\\", "a"},
-		{"\\", ""},
-		{"a\\ b", "a b"},
-		{"\\'a", "'a"},
-		{"\\\"a", "\"a"},
-		{"\\n", "n"},
-		/* other letters */
-		{"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
-		{"${NAME}\xc3\xbc", "ada\xc3\xbc"},
-		{"'\xe2\x82\xac'$NAME", "\xe2\x82\xac"
-					"ada"},
-		/* refused */
-		{"'", NULL},
-		{"'a", NULL},
-		{"a'b\\'c'", NULL},
-		{"\"", NULL},
-		{"\"$NAME", NULL},
-		{"\"a\\\"", NULL},
-		{"${", NULL},
-		{"${NAME", NULL},
-		{"${}", NULL},
-		{"${:x}", NULL},
-		{"${{x}", NULL},
-		{"${.}", NULL},
-		{"${ NAME}", NULL},
-		{"${NAME }", NULL},
-		{"${!x}", NULL},
-		{"${NAME:-x}", NULL},
-		{"${NAME-x}", NULL},
-		{"${NAME:+x}", NULL},
-		{"${NAME+x}", NULL},
-		{"${NAME:?x}", NULL},
-		{"${NAME?x}", NULL},
-		{"${NAME:=x}", NULL},
-		{"${NAME#x}", NULL},
-		{"${NAME##x}", NULL},
-		{"${NAME%x}", NULL},
-		{"${NAME%%x}", NULL},
-		{"${NAME/x/y}", NULL},
-		{"${NAME//x/y}", NULL},
-		{"\"${NAME:-x}\"", NULL},
-		{"$NAME\xc3\xbc", NULL},
-		{"$\xc3\xbc", NULL},
-		{"${\xc3\xbc}", NULL},
-	};
 	auto_state struct state state = {0};
 
 	(void)unused;
 	make_state(&state);
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(word_cases); i++) {
 		auto_buf struct buf out = BUF_INIT(4096);
 		struct err err = {0};
-		int result = expand_word(str_of(cases[i].word), &state, &out, &err);
+		int result = expand_word(str_of(word_cases[i].word), &state, &out, &err);
 
-		if (result == 0 && !cases[i].value)
-			fail_msg("%s: %s, not refused", cases[i].word, out.ptr);
-		if (result < 0 && cases[i].value)
-			fail_msg("%s: %s", cases[i].word, err.text);
+		if (result == 0 && !word_cases[i].value)
+			fail_msg("%s: %s, not refused", word_cases[i].word, out.ptr);
+		if (result < 0 && word_cases[i].value)
+			fail_msg("%s: %s", word_cases[i].word, err.text);
 		if (result == 0)
-			assert_string_equal(out.ptr, cases[i].value);
+			assert_string_equal(out.ptr, word_cases[i].value);
 		else
 			assert_int_equal(err.kind, ERR_REFUSED);
 	}

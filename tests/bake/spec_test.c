@@ -92,94 +92,87 @@ static void unknown_keys_of_an_agent_are_warnings(void **state)
 #define AGENT(members) \
 	"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\"}, " members "}}"
 
+static const struct {
+	const char *text;
+	enum err_kind kind;
+	const char *says;
+} wrong_cases[] = {
+	{"", ERR_INVALID, "line 1 column"},
+	{"{\"base\": \"a\",\n \"steps\": [}", ERR_INVALID, "line 2 column"},
+	{"[]", ERR_INVALID, "expected an object, found an array"},
+	{"{\"base\": \"a\", \"base\": \"b\"}", ERR_INVALID, "duplicate"},
+	{IMAGE("\"steps\": [\"a\\u0000b\"]"), ERR_INVALID, "line 1 column"},
+	{IMAGE("\"steps\": [\"RUN a\", \"RUN b\", 3]"), ERR_INVALID,
+	 "steps[2]: expected a string, found an integer"},
+	{IMAGE("\"steps\": [null]"), ERR_INVALID, "steps[0]: expected a string, found null"},
+	{IMAGE("\"steps\": \"RUN a\""), ERR_INVALID, "steps: expected an array, found a string"},
+	{IMAGE("\"stpes\": []"), ERR_INVALID, "stpes: unknown key; did you mean steps?"},
+	{IMAGE("\"timeoutMs\": \"5\""), ERR_INVALID,
+	 "timeoutMs: expected an integer, found a string"},
+	{IMAGE("\"timeoutMs\": 0"), ERR_INVALID, "timeoutMs: expected at least 1"},
+	{IMAGE("\"resources\": {\"memory\": 1}"), ERR_INVALID,
+	 "resources.memory: unknown key; did you mean memoryMb?"},
+	{IMAGE("\"resources\": {\"cpu\": 0}"), ERR_INVALID, "resources.cpu: expected more than 0"},
+	{IMAGE("\"resources\": {\"memoryMb\": 2000000000}"), ERR_INVALID, "resources.memoryMb"},
+	{IMAGE("\"compression\": \"lz4\""), ERR_INVALID,
+	 "compression: expected one of zstd, gzip, found \"lz4\""},
+	{IMAGE("\"reproducible\": 1"), ERR_INVALID,
+	 "reproducible: expected true or false, found an integer"},
+	{IMAGE("\"rebake\": {\"cron\": 5}"), ERR_INVALID, "rebake.cron: expected a string"},
+	{IMAGE("\"secrets\": [\"x\"]"), ERR_INVALID, "secrets[0]: expected an object"},
+	{IMAGE("\"platform\": \"amd64\""), ERR_INVALID, "platform: "},
+	{"{\"steps\": []}", ERR_INVALID, "base: missing"},
+	{"{\"base\": 5}", ERR_INVALID, "base: expected a string, found an integer"},
+	{"{\"base\": \"\"}", ERR_INVALID, "base: "},
+	{"{\"base\": \"UPPER/Case\"}", ERR_INVALID, "base: "},
+	{"{}", ERR_INVALID, "base: missing"},
+	{"{\"agent\": 1}", ERR_INVALID, "agent: expected an object, found an integer"},
+	{"{\"image\": {}}", ERR_INVALID, "image: give the agent"},
+	{"{\"slug\": \"a\"}", ERR_INVALID, "sandbox: missing"},
+	{"{\"slug\": \"a\", \"sandbox\": {}}", ERR_INVALID, "sandbox.image: missing"},
+	{"{\"sandbox\": {\"image\": {\"base\": \"scratch\"}}}", ERR_INVALID, "slug: missing"},
+	{"{\"slug\": \"A b\", \"sandbox\": {\"image\": {\"base\": \"scratch\"}}}", ERR_INVALID,
+	 "slug: expected lower-case"},
+	{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"steps\": "
+	 "[1]}}}",
+	 ERR_INVALID, "sandbox.image.steps[0]: expected a string, found an integer"},
+	{"{\"agent\": {\"slug\": \"a\", \"sandbox\": {\"image\": {\"baze\": \"x\"}}}}", ERR_INVALID,
+	 "agent.sandbox.image.baze: unknown key; did you mean base?"},
+	{AGENT("\"lifecycle\": {\"idleAfter\": 1}"), ERR_INVALID,
+	 "sandbox.lifecycle.idleAfter: unknown key; did you mean idleAfterMs?"},
+	{AGENT("\"scope\": \"planet\""), ERR_INVALID, "expected one of tree, session"},
+	{AGENT("\"tools\": {\"preset\": 1}"), ERR_INVALID, "sandbox.tools.preset"},
+	{"{\"slug\": \"a\", \"subagents\": [1], \"sandbox\": {\"image\": {\"base\": "
+	 "\"scratch\"}}}",
+	 ERR_INVALID, "subagents[0]: expected an object"},
+	/* legal, and later */
+	{IMAGE("\"secrets\": [{\"id\": \"x\"}]"), ERR_UNSUPPORTED, "secrets: not supported yet"},
+	{IMAGE("\"push\": [\"x\"]"), ERR_UNSUPPORTED, "push: not supported yet"},
+	{IMAGE("\"cache\": {\"from\": [\"x\"]}"), ERR_UNSUPPORTED, "cache: not supported yet"},
+	{IMAGE("\"compression\": \"gzip\""), ERR_UNSUPPORTED, "compression: gzip"},
+	{IMAGE("\"reproducible\": true"), ERR_UNSUPPORTED, "reproducible"},
+	{IMAGE("\"network\": {\"egress\": {\"mode\": \"deny\"}}"), ERR_UNSUPPORTED,
+	 "network.egress.mode"},
+	{IMAGE("\"network\": {\"egress\": {\"mode\": \"open\", \"deny\": [\"x\"]}}"),
+	 ERR_UNSUPPORTED, "network.egress.deny"},
+	{IMAGE("\"resources\": {\"diskMb\": 5}"), ERR_UNSUPPORTED, "resources.diskMb"},
+	{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"push\": "
+	 "[\"x\"]}}}",
+	 ERR_UNSUPPORTED, "sandbox.image.push: not supported yet"},
+};
+
 static void what_is_wrong_is_named_by_its_path(void **state)
 {
-	static const struct {
-		const char *text;
-		enum err_kind kind;
-		const char *says;
-	} cases[] = {
-		{"", ERR_INVALID, "line 1 column"},
-		{"{\"base\": \"a\",\n \"steps\": [}", ERR_INVALID, "line 2 column"},
-		{"[]", ERR_INVALID, "expected an object, found an array"},
-		{"{\"base\": \"a\", \"base\": \"b\"}", ERR_INVALID, "duplicate"},
-		{IMAGE("\"steps\": [\"a\\u0000b\"]"), ERR_INVALID, "line 1 column"},
-		{IMAGE("\"steps\": [\"RUN a\", \"RUN b\", 3]"), ERR_INVALID,
-		 "steps[2]: expected a string, found an integer"},
-		{IMAGE("\"steps\": [null]"), ERR_INVALID,
-		 "steps[0]: expected a string, found null"},
-		{IMAGE("\"steps\": \"RUN a\""), ERR_INVALID,
-		 "steps: expected an array, found a string"},
-		{IMAGE("\"stpes\": []"), ERR_INVALID, "stpes: unknown key; did you mean steps?"},
-		{IMAGE("\"timeoutMs\": \"5\""), ERR_INVALID,
-		 "timeoutMs: expected an integer, found a string"},
-		{IMAGE("\"timeoutMs\": 0"), ERR_INVALID, "timeoutMs: expected at least 1"},
-		{IMAGE("\"resources\": {\"memory\": 1}"), ERR_INVALID,
-		 "resources.memory: unknown key; did you mean memoryMb?"},
-		{IMAGE("\"resources\": {\"cpu\": 0}"), ERR_INVALID,
-		 "resources.cpu: expected more than 0"},
-		{IMAGE("\"resources\": {\"memoryMb\": 2000000000}"), ERR_INVALID,
-		 "resources.memoryMb"},
-		{IMAGE("\"compression\": \"lz4\""), ERR_INVALID,
-		 "compression: expected one of zstd, gzip, found \"lz4\""},
-		{IMAGE("\"reproducible\": 1"), ERR_INVALID,
-		 "reproducible: expected true or false, found an integer"},
-		{IMAGE("\"rebake\": {\"cron\": 5}"), ERR_INVALID, "rebake.cron: expected a string"},
-		{IMAGE("\"secrets\": [\"x\"]"), ERR_INVALID, "secrets[0]: expected an object"},
-		{IMAGE("\"platform\": \"amd64\""), ERR_INVALID, "platform: "},
-		{"{\"steps\": []}", ERR_INVALID, "base: missing"},
-		{"{\"base\": 5}", ERR_INVALID, "base: expected a string, found an integer"},
-		{"{\"base\": \"\"}", ERR_INVALID, "base: "},
-		{"{\"base\": \"UPPER/Case\"}", ERR_INVALID, "base: "},
-		{"{}", ERR_INVALID, "base: missing"},
-		{"{\"agent\": 1}", ERR_INVALID, "agent: expected an object, found an integer"},
-		{"{\"image\": {}}", ERR_INVALID, "image: give the agent"},
-		{"{\"slug\": \"a\"}", ERR_INVALID, "sandbox: missing"},
-		{"{\"slug\": \"a\", \"sandbox\": {}}", ERR_INVALID, "sandbox.image: missing"},
-		{"{\"sandbox\": {\"image\": {\"base\": \"scratch\"}}}", ERR_INVALID,
-		 "slug: missing"},
-		{"{\"slug\": \"A b\", \"sandbox\": {\"image\": {\"base\": \"scratch\"}}}",
-		 ERR_INVALID, "slug: expected lower-case"},
-		{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"steps\": "
-		 "[1]}}}",
-		 ERR_INVALID, "sandbox.image.steps[0]: expected a string, found an integer"},
-		{"{\"agent\": {\"slug\": \"a\", \"sandbox\": {\"image\": {\"baze\": \"x\"}}}}",
-		 ERR_INVALID, "agent.sandbox.image.baze: unknown key; did you mean base?"},
-		{AGENT("\"lifecycle\": {\"idleAfter\": 1}"), ERR_INVALID,
-		 "sandbox.lifecycle.idleAfter: unknown key; did you mean idleAfterMs?"},
-		{AGENT("\"scope\": \"planet\""), ERR_INVALID, "expected one of tree, session"},
-		{AGENT("\"tools\": {\"preset\": 1}"), ERR_INVALID, "sandbox.tools.preset"},
-		{"{\"slug\": \"a\", \"subagents\": [1], \"sandbox\": {\"image\": {\"base\": "
-		 "\"scratch\"}}}",
-		 ERR_INVALID, "subagents[0]: expected an object"},
-		/* legal, and later */
-		{IMAGE("\"secrets\": [{\"id\": \"x\"}]"), ERR_UNSUPPORTED,
-		 "secrets: not supported yet"},
-		{IMAGE("\"push\": [\"x\"]"), ERR_UNSUPPORTED, "push: not supported yet"},
-		{IMAGE("\"cache\": {\"from\": [\"x\"]}"), ERR_UNSUPPORTED,
-		 "cache: not supported yet"},
-		{IMAGE("\"compression\": \"gzip\""), ERR_UNSUPPORTED, "compression: gzip"},
-		{IMAGE("\"reproducible\": true"), ERR_UNSUPPORTED, "reproducible"},
-		{IMAGE("\"network\": {\"egress\": {\"mode\": \"deny\"}}"), ERR_UNSUPPORTED,
-		 "network.egress.mode"},
-		{IMAGE("\"network\": {\"egress\": {\"mode\": \"open\", \"deny\": [\"x\"]}}"),
-		 ERR_UNSUPPORTED, "network.egress.deny"},
-		{IMAGE("\"resources\": {\"diskMb\": 5}"), ERR_UNSUPPORTED, "resources.diskMb"},
-		{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"push\": "
-		 "[\"x\"]}}}",
-		 ERR_UNSUPPORTED, "sandbox.image.push: not supported yet"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < COUNT(wrong_cases); i++) {
 		struct spec spec = {0};
 		struct err err = {0};
 
-		if (spec_parse(str_of(cases[i].text), &spec, &err) == 0)
-			fail_msg("%s: accepted", cases[i].text);
-		if (err.kind != cases[i].kind || !strstr(err.text, cases[i].says))
-			fail_msg("%s: said \"%s\", not \"%s\"", cases[i].text, err.text,
-				 cases[i].says);
+		if (spec_parse(str_of(wrong_cases[i].text), &spec, &err) == 0)
+			fail_msg("%s: accepted", wrong_cases[i].text);
+		if (err.kind != wrong_cases[i].kind || !strstr(err.text, wrong_cases[i].says))
+			fail_msg("%s: said \"%s\", not \"%s\"", wrong_cases[i].text, err.text,
+				 wrong_cases[i].says);
 	}
 }
 
