@@ -208,14 +208,6 @@ static int entry_open_dir(const struct entry *entry)
 		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The mode is wide until the owner is right, since the kernel asks nobody else. */
-static int entry_mkdir(const struct entry *entry, struct err *err)
-{
-	if (mkdirat(entry_dirfd(entry), entry->name, 0700) < 0)
-		return err_os(err, errno, "make a directory");
-	return 0;
-}
-
 /*
  * A directory in the place of something else hides what a lower layer has
  * there, as that something did.
@@ -230,9 +222,10 @@ static int entry_make_dir(const struct entry *entry, struct err *err)
 		return err_os(err, errno, "make a directory");
 	fd = entry_open_dir(entry);
 	if (fd < 0 && !made && (errno == ENOTDIR || errno == ELOOP)) {
-		if (unpack_clear(&entry->unpack->dirs, entry->name, err) < 0 ||
-		    entry_mkdir(entry, err) < 0)
+		if (unpack_clear(&entry->unpack->dirs, entry->name, err) < 0)
 			return -1;
+		if (mkdirat(entry_dirfd(entry), entry->name, 0700) < 0)
+			return err_os(err, errno, "make a directory");
 		replaced = true;
 		fd = entry_open_dir(entry);
 	}
@@ -246,7 +239,7 @@ static int entry_make_dir(const struct entry *entry, struct err *err)
 			 err);
 }
 
-static int entry_link_os(const struct entry *entry, const char *target)
+static int entry_symlink(const struct entry *entry, const char *target)
 {
 	return symlinkat(target, entry_dirfd(entry), entry->name);
 }
@@ -257,12 +250,12 @@ static int entry_make_symlink(const struct entry *entry, struct err *err)
 
 	if (!target || !*target)
 		return err_set(err, ERR_CORRUPT, "a symlink without a target");
-	if (entry_link_os(entry, target) < 0) {
+	if (entry_symlink(entry, target) < 0) {
 		if (errno != EEXIST)
 			return err_os(err, errno, "make a symlink");
 		if (unpack_clear(&entry->unpack->dirs, entry->name, err) < 0)
 			return -1;
-		if (entry_link_os(entry, target) < 0)
+		if (entry_symlink(entry, target) < 0)
 			return err_os(err, errno, "make a symlink");
 	}
 	return entry_dress_special(entry, err);

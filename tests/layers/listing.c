@@ -124,13 +124,14 @@ static void list_one(struct listing *listing, int dirfd, const char *name, const
 
 	assert_int_equal(fstatat(dirfd, name, &stat, AT_SYMLINK_NOFOLLOW), 0);
 	times = !(listing->flags & LISTING_NO_TIMES) &&
-		!(S_ISDIR(stat.st_mode) && (listing->flags & LISTING_NO_DIR_TIMES));
+		!(S_ISDIR(stat.st_mode) && (listing->flags & LISTING_NO_DIR_TIMES)) &&
+		!(!S_ISREG(stat.st_mode) && (listing->flags & LISTING_FILE_SECONDS));
 	check_ok(buf_addf(listing->out, &err, "%s %06o %u:%u", path, stat.st_mode, stat.st_uid,
 			  stat.st_gid),
 		 &err);
 	if (times)
 		check_ok(buf_addf(listing->out, &err, " @%lld.%09ld", (long long)stat.st_mtime,
-				  listing->flags & LISTING_SECONDS ? 0 : stat.st_mtim.tv_nsec),
+				  listing->flags & LISTING_FILE_SECONDS ? 0 : stat.st_mtim.tv_nsec),
 			 &err);
 	if (S_ISREG(stat.st_mode))
 		check_ok(buf_addf(listing->out, &err, " %lld", (long long)stat.st_size), &err);

@@ -15,7 +15,7 @@ enum {
 	LISTING_NO_DIR_TIMES = 1, /* an overlay shows those of the upper directory */
 	LISTING_NO_TIMES = 2,
 	LISTING_NO_ROOT = 4,
-	LISTING_SECONDS = 8, /* no fractions of them */
+	LISTING_FILE_SECONDS = 8, /* of the times those of files, without fractions */
 };
 
 void listing_add(int dirfd, unsigned flags, struct buf *out);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define TAR_MAX ((size_t)256 << 20)
-#define VIEW (LISTING_NO_DIR_TIMES | LISTING_SECONDS)
+#define VIEW LISTING_FILE_SECONDS /* the difference knows no others */
 
 struct tar_sink {
 	struct sink sink;

@@ -107,6 +107,24 @@ static void long_names_and_long_paths_come_through(void **state)
 	assert_int_equal(faccessat(at, name, R_OK, 0), 0);
 }
 
+static void the_umask_does_not_matter(void **state)
+{
+	struct fixture *fixture = *state;
+	mode_t before = umask(0777);
+
+	tarball_entry(&fixture->tar, .name = "a/", .type = '5', .mode = 0777);
+	tarball_entry(&fixture->tar, .name = "a/f", .mode = 0666);
+	tarball_entry(&fixture->tar, .name = "a/p", .type = '6', .mode = 0666);
+	tarball_entry(&fixture->tar, .name = "implied/.wh.w");
+	unpack(fixture);
+	(void)umask(before);
+	check_tree(fixture, "a 040777 0:0 @0.000000000\n"
+			    "a/f 100666 0:0 @0.000000000 0 " EMPTY "\n"
+			    "a/p 010666 0:0 @0.000000000 0:0\n"
+			    "implied 040755 0:0 @0.000000000 {trusted.overlay.origin=}\n"
+			    "implied/w 020000 0:0 @0.000000000 0:0\n");
+}
+
 static void gnu_long_names_are_read(void **state)
 {
 	struct fixture *fixture = *state;
@@ -300,6 +318,7 @@ int main(void)
 		unpack_test(every_kind_of_file_comes_out_as_it_went_in),
 		unpack_test(names_come_through_byte_for_byte),
 		unpack_test(long_names_and_long_paths_come_through),
+		unpack_test(the_umask_does_not_matter),
 		unpack_test(gnu_long_names_are_read),
 		unpack_test(directories_keep_their_times_in_any_order),
 		unpack_test(of_duplicates_the_later_wins),
