@@ -33,7 +33,7 @@ static int schema_refuse_key(const char *key, const struct schema *members, cons
 	char hint[NEAREST_HINT_MAX];
 	size_t count = 0;
 
-	for (; members[count].name && count < SCHEMA_NAMES_MAX; count++)
+	for (; count < SCHEMA_NAMES_MAX && members[count].name; count++)
 		names[count] = members[count].name;
 	return err_set(err, ERR_INVALID, "%s: unknown key%s", schema_at_key(path, key).text,
 		       nearest_hint(str_of(key), names, count, hint));
