@@ -75,6 +75,17 @@ static int db_configure(MDB_env *env, uint64_t map_bytes)
 	return rc;
 }
 
+/* LMDB opens one of its descriptors without O_CLOEXEC; no step's command may get it. */
+static int db_keep_from_children(MDB_env *env)
+{
+	mdb_filehandle_t fd;
+	int rc = mdb_env_get_fd(env, &fd);
+
+	if (rc == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		rc = errno;
+	return rc;
+}
+
 int db_open(const char *dir, const char *name, uint64_t map_bytes, bool create, struct db *out,
 	    struct err *err)
 {
@@ -91,6 +102,8 @@ int db_open(const char *dir, const char *name, uint64_t map_bytes, bool create, 
 		rc = db_configure(db.env, map_bytes);
 	if (rc == 0)
 		rc = mdb_env_open(db.env, db.path, MDB_NOTLS, 0600);
+	if (rc == 0)
+		rc = db_keep_from_children(db.env);
 	if (rc == 0)
 		rc = mdb_reader_check(db.env, &stale);
 	if (rc != 0)

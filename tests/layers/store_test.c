@@ -5,6 +5,7 @@
 #include "tests/layers/store_fixture.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -258,6 +259,26 @@ static void opening_and_reading_writes_nothing(void **state)
 	assert_memory_equal(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim));
 }
 
+static void no_child_inherits_a_descriptor(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const struct store_blobs *blobs;
+	auto_dir DIR *dir = NULL;
+	struct dirent *entry;
+	struct err err = {0};
+
+	check_ok(store_blobs(fixture->store, &blobs, &err), &err);
+	check_ok(fd_open_dir(AT_FDCWD, "/proc/self/fd", &dir, &err), &err);
+	while ((entry = readdir(dir))) {
+		char target[128] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1) > 0 &&
+		    strstr(target, fixture->path))
+			assert_true(fcntl((int)strtoimax(entry->d_name, NULL, 10), F_GETFD) &
+				    FD_CLOEXEC);
+	}
+}
+
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -278,6 +299,7 @@ int main(void)
 		STORE_TEST(a_collector_sees_whether_anybody_writes),
 		STORE_TEST(an_open_store_is_known_by_its_lock),
 		STORE_TEST(opening_and_reading_writes_nothing),
+		STORE_TEST(no_child_inherits_a_descriptor),
 	};
 
 	return cmocka_run_group_tests_name("layers/store", tests, NULL, NULL);
