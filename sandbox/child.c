@@ -24,8 +24,7 @@ static int child_keep_capabilities(void)
 
 static int child_become(uint32_t id, struct err *err)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
-	    prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) < 0)
 		return err_os(err, errno, "become the machine's root");
 	(void)setfsgid(id);
 	(void)setfsuid(id);
@@ -57,7 +56,7 @@ static int child_collect(pid_t pid, int fd, struct err *err)
 	return -1;
 }
 
-int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err)
+int child_call(child_call_fn *fn, void *ctx, struct err *err)
 {
 	auto_close int readfd = -1;
 	auto_close int writefd = -1;
@@ -74,11 +73,35 @@ int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err)
 	if (pid == 0) {
 		struct err answer = {0};
 
-		if (child_become(id, &answer) == 0 && fn(ctx, rootfd, &answer) == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fn(ctx, &answer) == 0)
 			answer.kind = ERR_NONE;
 		_exit(write(writefd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
 	}
 	auto_close_release(&writefd);
 	writefd = -1;
 	return child_collect(pid, readfd, err);
+}
+
+struct child_root {
+	uint32_t id;
+	int rootfd;
+	child_fn *fn;
+	void *ctx;
+};
+
+static int child_call_as_root(void *ctx, struct err *err)
+{
+	const struct child_root *root = ctx;
+
+	if (child_become(root->id, err) < 0)
+		return -1;
+	return root->fn(root->ctx, root->rootfd, err);
+}
+
+int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err)
+{
+	struct child_root root = {id, rootfd, fn, ctx};
+
+	return child_call(child_call_as_root, &root, err);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child_priv.h - a function run as a machine's root, in a forked child.
+ * child_priv.h - a function run in a forked child, as we are or as a machine's
+ * root. The child dies with us.
  *
- * The child has the machine's first id as its fsuid and fsgid (the files that
+ * As a machine's root the child has the machine's first id as its fsuid and fsgid (the files that
  * it makes belong to the machine), umask 0, and no capability but those that
  * writing any file takes. Host root's own files stay readable to it.
  */
@@ -15,4 +16,8 @@
 typedef int child_fn(void *ctx, int rootfd, struct err *err);
 
 /* The child's failure is ours, words and kind; a child that dies is ERR_OS. */
+typedef int child_call_fn(void *ctx, struct err *err);
+int child_call(child_call_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* The same as a machine's root. */
 int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err) MUST_CHECK;

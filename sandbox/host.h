@@ -20,7 +20,11 @@ struct host_check {
 
 #define HOST_CHECKS_MAX 24
 
-/* Try each thing that bakes need, for real (a mount, a namespace, a rule set). */
+/*
+ * Try each thing that bakes need, for real (a mount, a namespace, a rule set),
+ * in children of a single-threaded process. It needs every library that the
+ * sandbox does, so a program that must stay light leaves it to another.
+ */
 size_t host_examine(const char *data_dir, struct host_check checks[static HOST_CHECKS_MAX]);
 
 /* The first runtime found: its absolute path. ERR_UNSUPPORTED says what to install. */

@@ -47,14 +47,11 @@ static int slot_hold(int machinesfd, struct slot *slot, struct err *err)
 	return 1;
 }
 
-/* 1 claimed, 0 taken or of no use, -1. */
+/* 1 claimed, 0 taken, -1. */
 static int slot_try(int machinesfd, unsigned number, struct slot *slot, struct err *err)
 {
 	char name[SLOT_NAME_MAX];
 
-	slot->first_id = userns_slot_id(machinesfd, number);
-	if (slot->first_id == 0)
-		return 0;
 	(void)snprintf(name, sizeof(name), "%03x", number);
 	if (mkdirat(machinesfd, name, 0700) < 0)
 		return errno == EEXIST ? 0 : err_os(err, errno, "make machines/%s", name);
@@ -65,9 +62,12 @@ static int slot_try(int machinesfd, unsigned number, struct slot *slot, struct e
 
 int slot_claim(int machinesfd, struct slot *out, struct err *err)
 {
+	uid_t first[USERNS_SLOTS];
+
+	userns_slots(machinesfd, first);
 	for (unsigned number = 0; number < USERNS_SLOTS; number++) {
-		struct slot slot = SLOT_INIT;
-		int held = slot_try(machinesfd, number, &slot, err);
+		struct slot slot = {.first_id = first[number], .dirfd = -1};
+		int held = first[number] ? slot_try(machinesfd, number, &slot, err) : 0;
 
 		if (held < 0)
 			return -1;

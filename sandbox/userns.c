@@ -75,30 +75,59 @@ static unsigned userns_offset(int dirfd)
 	return (unsigned)(mixed >> 32) % USERNS_SLOTS;
 }
 
-/* Whether a subuid file gives away one of first..first+65535. */
-static bool userns_is_given(const char *file, uid_t first)
+/*
+ * Clear the slots of which a line of a subuid file gives an id away. Files
+ * that are not there give nothing.
+ */
+static void userns_clear_given(const char *file, bool is_free[static USERNS_SLOTS])
 {
 	FILE *lines = fopen(file, "re");
 	unsigned long long start;
 	unsigned long long count;
-	bool given = false;
 	char line[256];
 
-	while (lines && !given && fgets(line, sizeof(line), lines)) {
-		if (sscanf(line, "%*[^:]:%llu:%llu", &start, &count) == 2)
-			given = start < (unsigned long long)first + USERNS_IDS &&
-				start + count > first;
+	while (lines && fgets(line, sizeof(line), lines)) {
+		if (sscanf(line, "%*[^:]:%llu:%llu", &start, &count) != 2)
+			continue;
+		for (unsigned slot = 0; slot < USERNS_SLOTS; slot++) {
+			unsigned long long first = USERNS_FIRST + slot * USERNS_IDS;
+
+			if (start < first + USERNS_IDS && start + count > first)
+				is_free[slot] = false;
+		}
 	}
 	if (lines)
 		(void)fclose(lines);
-	return given;
 }
 
-uid_t userns_slot_id(int dirfd, unsigned slot)
+static void userns_find_free(bool is_free[static USERNS_SLOTS])
 {
-	uid_t first = USERNS_FIRST + (userns_offset(dirfd) + slot) % USERNS_SLOTS * USERNS_IDS;
+	for (unsigned slot = 0; slot < USERNS_SLOTS; slot++)
+		is_free[slot] = true;
+	userns_clear_given("/etc/subuid", is_free);
+	userns_clear_given("/etc/subgid", is_free);
+}
 
-	if (userns_is_given("/etc/subuid", first) || userns_is_given("/etc/subgid", first))
-		return 0;
-	return first;
+unsigned userns_count_free(void)
+{
+	bool is_free[USERNS_SLOTS];
+	unsigned count = 0;
+
+	userns_find_free(is_free);
+	for (unsigned slot = 0; slot < USERNS_SLOTS; slot++)
+		count += is_free[slot];
+	return count;
+}
+
+void userns_slots(int dirfd, uid_t first[static USERNS_SLOTS])
+{
+	bool is_free[USERNS_SLOTS];
+	unsigned offset = userns_offset(dirfd);
+
+	userns_find_free(is_free);
+	for (unsigned slot = 0; slot < USERNS_SLOTS; slot++) {
+		unsigned at = (offset + slot) % USERNS_SLOTS;
+
+		first[slot] = is_free[at] ? USERNS_FIRST + at * USERNS_IDS : 0;
+	}
 }

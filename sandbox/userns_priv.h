@@ -22,8 +22,11 @@
 int userns_open(uid_t first, struct err *err) MUST_CHECK;
 
 /*
- * The first id of a slot (0..USERNS_SLOTS-1) of the data directory dirfd: two
- * data directories begin at different places. 0 for a slot whose ids
- * /etc/subuid or /etc/subgid gives to somebody else.
+ * The first id of each slot of the data directory dirfd: two data directories
+ * begin at different places. 0 for a slot whose ids /etc/subuid or
+ * /etc/subgid gives to somebody else.
  */
-uid_t userns_slot_id(int dirfd, unsigned slot);
+void userns_slots(int dirfd, uid_t first[static USERNS_SLOTS]);
+
+/* How many slots nobody else was given. */
+unsigned userns_count_free(void);
