@@ -61,12 +61,7 @@ static inline void auto_db_release(struct db *slot)
 
 static inline MDB_val db_val(struct str bytes)
 {
-	union {
-		const char *lent;
-		void *lmdb; /* which does not write there */
-	} ptr = {.lent = bytes.ptr};
-
-	return (MDB_val){bytes.len, ptr.lmdb};
+	return (MDB_val){bytes.len, drop_const(bytes.ptr)}; /* LMDB does not write there */
 }
 
 static inline struct str db_str(MDB_val val)

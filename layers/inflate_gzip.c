@@ -78,7 +78,7 @@ static int gzip_body(struct inflate *inflate, struct str *bytes, struct sink *ou
 {
 	struct inflate_state *state = &inflate->state;
 
-	state->next_in = (uint8_t *)(uintptr_t)bytes->ptr;
+	state->next_in = drop_const(bytes->ptr);
 	state->avail_in = (uint32_t)bytes->len;
 	do {
 		int code;

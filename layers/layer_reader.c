@@ -13,7 +13,7 @@
 
 #include <signal.h>
 
-#define READER_SLOTS (2 * LAYER_WORKERS_MAX)
+#define READER_SLOTS ((size_t)2 * LAYER_WORKERS_MAX)
 #define READER_INLINE 2 /* chunks of a layer that needs no threads */
 
 enum slot_state { SLOT_FREE, SLOT_FILLED, SLOT_TAKEN, SLOT_DONE };

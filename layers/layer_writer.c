@@ -18,7 +18,7 @@
 
 #include <signal.h>
 
-#define JOBS_MAX (2 * LAYER_WORKERS_MAX + 2)
+#define JOBS_MAX ((size_t)2 * LAYER_WORKERS_MAX + 2)
 #define JOBS_INLINE 2                     /* chunks before threads are started */
 #define WRITER_BUFFER (2 * LAYER_CUT_MAX) /* bytes not cut yet */
 

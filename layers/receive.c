@@ -60,9 +60,8 @@ static void *receive_keep(void *ctx)
 	struct source *from = &receive->blob_ring.source;
 	struct err *err = &receive->keeper.err;
 	struct str bytes;
-	int more;
 
-	while ((more = from->read(from, &bytes, err)) == 1) {
+	while (from->read(from, &bytes, err) == 1) {
 		if (blob_writer_add(receive->blob, bytes, err) < 0)
 			break;
 	}

@@ -4,9 +4,9 @@
  * network, limits, and a command run in it by an OCI runtime.
  *
  * A build step and a sandbox differ only in what is asked of a machine. Its
- * root is an overlay of idmapped trees below an idmapped upper directory
- * (../prototypes showed how), so that files on disk keep natural owners and
- * the upper directory can become a tree by rename.
+ * root is an overlay of idmapped trees below an idmapped upper directory, so
+ * that files on disk keep natural owners and the upper directory can become a
+ * tree by rename.
  *
  * A machine is owned by one process, which has a mount namespace of its own
  * (machine_enter_private()) and is single-threaded when it opens one. Its

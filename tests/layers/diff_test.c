@@ -22,12 +22,13 @@ static void what_changes_nothing_is_no_layer(void **state)
 {
 	struct stacking *stacking = *state;
 
-	stack_step(stacking, "mkdir -p d/e; echo hi >d/e/f; ln -s x d/l; echo two >g; mkfifo p");
+	stack_step(stacking, "mkdir -p d/e; echo hi >d/e/f; ln -s x d/l; echo two >g; mkfifo p\n"
+			     "touch -hd @1000 d/l p");
 	stack_step(stacking, "true");
 	assert_true(stacking->result.empty);
 	stack_step(stacking, "chmod 700 d d/e; chmod 755 d d/e; chown 1 g; chown 0 g; touch d/e\n"
 			     "mv d/e/f d/x; mv d/x d/e/f; rm d/l; ln -s x d/l; rm p; mkfifo p\n"
-			     "touch new; rm new; mkdir nd; rmdir nd");
+			     "touch new; rm new; mkdir nd; rmdir nd; touch -hd @1000 d/l p");
 	assert_true(stacking->result.empty);
 	check_names(stacking, "");
 }

@@ -28,7 +28,7 @@ void pack_gzip(struct buf *out, struct str plain)
 	isal_deflate_stateless_init(stream);
 	stream->gzip_flag = IGZIP_GZIP;
 	stream->end_of_stream = 1;
-	stream->next_in = (uint8_t *)(uintptr_t)plain.ptr;
+	stream->next_in = drop_const(plain.ptr);
 	stream->avail_in = (uint32_t)plain.len;
 	stream->next_out = packed;
 	stream->avail_out = (uint32_t)room;
