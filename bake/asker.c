@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/asker.h"
+
+#include "bake/rendezvous.h"
+#include "bake/work.h"
+#include "layers/step.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#define ASKER_RETRY_MS 5 /* between looks at a key that another process holds */
+
+/* Start a worker in a role; it gets these descriptors from WORK_FD_ASKER on. */
+static int asker_spawn(const struct asker *asker, const char *role, const int *fds, int fd_count,
+		       struct proc *out, struct err *err)
+{
+	const char *argv[] = {"hearth-worker", role, NULL};
+	struct proc_spec spec = {
+		.path = asker->worker_path,
+		.argv = argv,
+		.fds = {-1, -1, STDERR_FILENO},
+		.fd_count = WORK_FD_ASKER + fd_count,
+		.new_session = true,
+	};
+
+	for (int i = 0; i < fd_count; i++)
+		spec.fds[WORK_FD_ASKER + i] = fds[i];
+	return proc_spawn(&spec, out, err);
+}
+
+/* Tell the worker that we leave, and wait for the end of its stream. */
+static void asker_leave(int fd)
+{
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+	char piece[4096];
+	struct err ignored;
+
+	if (wire_send(fd, WIRE_LEAVE, STR(""), &ignored) < 0)
+		return;
+	while (poll(&end, 1, ASKER_LEAVE_MS) > 0) {
+		if (recv(fd, piece, sizeof(piece), 0) <= 0)
+			return;
+	}
+}
+
+struct answer {
+	bool ended; /* there is one */
+	int exit_code;
+	json_t *value; /* owned: of a WIRE_RESULT */
+};
+
+static int asker_hear(const struct asker *asker, enum wire_type type, struct str payload,
+		      struct answer *answer, struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+
+	if (type == WIRE_LOG) {
+		if (asker->log)
+			asker->log(asker->ctx, payload);
+		return 0;
+	}
+	if (type == WIRE_ERROR) {
+		answer->ended = true;
+		return wire_error_parse(payload, &answer->exit_code, err);
+	}
+	if (json_parse(payload, WIRE_PAYLOAD_MAX, &value, err) < 0)
+		return -1;
+	if (type == WIRE_PROGRESS && asker->progress)
+		asker->progress(asker->ctx, value);
+	if (type == WIRE_RESULT) {
+		answer->ended = true;
+		answer->value = steal_ptr(&value);
+	}
+	return 0;
+}
+
+/* Listen to the end: 0 with an answer or, when the worker died, without. */
+static int asker_listen(const struct asker *asker, int fd, struct answer *answer, struct err *err)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	enum wire_type type;
+
+	while (!answer->ended) {
+		int got = wire_receive(fd, asker->cancel, &type, &payload, err);
+
+		if (got < 0 && err->kind == ERR_CANCELLED)
+			asker_leave(fd);
+		if (got < 0 && err->kind != ERR_UNAVAILABLE)
+			return -1;
+		if (got <= 0)
+			return 0;
+		if (asker_hear(asker, type, buf_str(&payload), answer, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * The worker belongs to all its askers: we reap it if it ended with us, and
+ * never end it. A status of 126 or 127 says that it could not be started.
+ */
+static int asker_reap(const struct asker *asker, struct proc *proc, int result, struct err *err)
+{
+	struct err ignored;
+	int status;
+
+	if (proc_wait(proc, ASKER_LEAVE_MS, NULL, &status, &ignored) < 0)
+		proc_forget(proc);
+	else if (result == 0 && (status == 126 || status == 127))
+		return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?",
+			       asker->worker_path);
+	return result;
+}
+
+static int asker_request(const struct asker *asker, int fd, const json_t *request,
+			 struct answer *answer, struct err *err)
+{
+	if (wire_send_json(fd, WIRE_REQUEST, request, err) < 0)
+		return err->kind == ERR_UNAVAILABLE ? 0 : -1; /* it died: no answer */
+	return asker_listen(asker, fd, answer, err);
+}
+
+static int asker_start_step(const struct asker *asker, const struct task *task, int contextfd,
+			    const int claimed[2], struct answer *answer, struct err *err)
+{
+	AUTO(json) json_t *request = task_format(task);
+	struct proc proc = PROC_INIT;
+	int ends[2];
+	int result;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_os(err, errno, "make a socket");
+	auto_close int ours = ends[0];
+	auto_close int theirs = ends[1];
+	int fds[] = {theirs, claimed[1], claimed[0], contextfd};
+
+	if (asker_spawn(asker, "step", fds, 4, &proc, err) < 0)
+		return -1;
+	auto_close_release(&theirs);
+	theirs = -1;
+	result = asker_request(asker, ours, request, answer, err);
+	auto_close_release(&ours);
+	ours = -1;
+	return asker_reap(asker, &proc, result, err);
+}
+
+/* Another process holds the key and does not listen: it starts, or it ends. */
+static int asker_pause(const struct asker *asker, struct err *err)
+{
+	struct pollfd wake = {.fd = cancel_fd(asker->cancel), .events = POLLIN};
+
+	(void)poll(&wake, 1, ASKER_RETRY_MS);
+	return cancel_check(asker->cancel, err);
+}
+
+/* 1 the step has a record already. */
+static int asker_find(const struct asker *asker, const struct digest *key, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
+
+	if (meta_begin(asker->store, META_READ, &meta, err) < 0)
+		return -1;
+	return step_find(meta, key, false, &record, err);
+}
+
+/* One try: join, or claim and start. Sets answer->ended when it is over. */
+static int asker_try(const struct asker *asker, const struct task *task, int contextfd,
+		     bool *out_shared, struct answer *answer, struct err *err)
+{
+	auto_close int fd = -1;
+	auto_close int lockfd = -1;
+	auto_close int listener = -1;
+	int got = rendezvous_join(asker->store, &task->key, &fd, err);
+
+	if (got == 1) {
+		*out_shared = true;
+		return asker_listen(asker, fd, answer, err);
+	}
+	if (got == 0)
+		got = rendezvous_claim(asker->store, &task->key, &lockfd, &listener, err);
+	if (got == 0)
+		return asker_pause(asker, err);
+	if (got < 0)
+		return -1;
+	/* Whoever held the key before us may just have finished. */
+	got = task->fresh ? 0 : asker_find(asker, &task->key, err);
+	if (got != 0) {
+		answer->ended = got == 1;
+		rendezvous_close(asker->store, &task->key);
+		rendezvous_leave(asker->store, &task->key);
+		return got < 0 ? -1 : 0;
+	}
+	const int claimed[2] = {lockfd, listener};
+
+	answer->exit_code = -1; /* a worker of ours was started */
+	return asker_start_step(asker, task, contextfd, claimed, answer, err);
+}
+
+int asker_run_step(const struct asker *asker, const struct task *task, int contextfd,
+		   bool *out_shared, int *out_exit_code, struct err *err)
+{
+	int died = 0;
+
+	*out_shared = false;
+	while (died < ASKER_TRIES) {
+		struct answer answer = {0};
+		int result = asker_try(asker, task, contextfd, out_shared, &answer, err);
+
+		json_decref(answer.value);
+		if (answer.ended && result < 0)
+			*out_exit_code = answer.exit_code;
+		if (result < 0 || answer.ended)
+			return result;
+		if (answer.exit_code < 0)
+			died++;
+	}
+	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times", died);
+}
+
+int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
+	       struct err *err)
+{
+	struct answer answer = {0};
+	auto_proc struct proc proc = PROC_INIT;
+	int ends[2];
+	int result;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_os(err, errno, "make a socket");
+	auto_close int ours = ends[0];
+	auto_close int theirs = ends[1];
+
+	if (asker_spawn(asker, role, &theirs, 1, &proc, err) < 0)
+		return -1;
+	auto_close_release(&theirs);
+	theirs = -1;
+	result = asker_request(asker, ours, request, &answer, err);
+	auto_close_release(&ours);
+	ours = -1;
+	result = asker_reap(asker, &proc, result, err);
+	if (result == 0 && !answer.value)
+		result = err_set(err, ERR_UNAVAILABLE, "the worker died");
+	if (result == 0)
+		*out = answer.value;
+	return result;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * asker.h - have something done by a worker, and hear about it.
+ *
+ * A step is asked for by its key: whoever runs it already is joined, else a
+ * worker is started. A worker that dies is replaced (ASKER_TRIES). An asker
+ * that is cancelled leaves; when it was the last one the worker ends the step,
+ * and the asker waits until all of it is gone.
+ */
+#pragma once
+
+#include "bake/task.h"
+#include "bake/wire.h"
+#include "registry/pull.h"
+
+#define ASKER_TRIES 3
+#define ASKER_LEAVE_MS 10000 /* a worker needs its grace time, and a little more */
+
+typedef void asker_log_fn(void *ctx, struct str bytes);
+typedef void asker_progress_fn(void *ctx, const json_t *progress);
+
+struct asker {
+	struct store *store;
+	const char *worker_path;
+	asker_log_fn *log;
+	asker_progress_fn *progress; /* of a pull */
+	void *ctx;
+	const struct cancel *cancel;
+};
+
+/*
+ * Have the step made; its record is in the store when this returns 0. ERR_STEP
+ * with *out_exit_code when the command failed; *out_shared: another bake had
+ * started it.
+ */
+int asker_run_step(const struct asker *asker, const struct task *task, int contextfd,
+		   bool *out_shared, int *out_exit_code, struct err *err) MUST_CHECK;
+
+/*
+ * Have a role serve one request ("pull", "doctor"); no store is needed here.
+ * The caller owns *out.
+ */
+int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
+	       struct err *err) MUST_CHECK;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/base.h"
+
+#include "layers/blob.h"
+#include "registry/layout.h"
+#include "registry/tag.h"
+
+json_t *base_request_format(struct store *store, const struct base_request *request)
+{
+	json_t *value = json_object();
+	char platform[PLATFORM_TEXT_MAX];
+
+	(void)json_object_set_new(value, "store", json_string(store_path(store)));
+	(void)json_object_set_new(value, "mapBytes",
+				  json_integer((json_int_t)store_map_bytes(store)));
+	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
+	(void)json_object_set_new(value, "platform",
+				  json_string(platform_format(&request->platform, platform)));
+	(void)json_object_set_new(value, "plainHttp", json_boolean(request->plain_http));
+	if (request->ca_file)
+		(void)json_object_set_new(value, "caFile", json_string(request->ca_file));
+	(void)json_object_set_new(value, "user", json_from_str(request->user));
+	(void)json_object_set_new(value, "password", json_from_str(request->password));
+	return value;
+}
+
+bool base_read_progress(const json_t *progress, struct digest *digest, struct bake_event *out)
+{
+	struct str text;
+	struct err err;
+	int64_t done;
+	int64_t size;
+
+	if (json_need_string(progress, "", "digest", &text, &err) < 0 ||
+	    digest_parse(text, digest, &err) < 0 ||
+	    json_need_int(progress, "", "done", &done, &err) < 0 ||
+	    json_need_int(progress, "", "size", &size, &err) < 0 ||
+	    json_need_string(progress, "", "event", &out->text, &err) < 0)
+		return false;
+	out->digest = digest;
+	out->done = (uint64_t)done;
+	out->size = (uint64_t)size;
+	return true;
+}
+
+/* What the store holds for this reference. A layout must still say the same. */
+static int base_find_tag(struct store *store, const struct reference *reference, struct str text,
+			 const struct platform *platform, struct tag *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest now;
+	int found;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find(meta, text, platform, out, err);
+	if (found != 1 || reference->kind != REFERENCE_LAYOUT)
+		return found;
+	if (layout_resolve(reference->path, reference->tag, &now, err) < 0)
+		return -1;
+	return digest_equal(&now, &out->target) ? 1 : 0;
+}
+
+static int base_load(struct store *store, const struct digest *digest, struct state *out,
+		     struct err *err)
+{
+	auto_buf struct buf manifest_text = BUF_INIT(MANIFEST_MAX);
+	auto_buf struct buf config_text = BUF_INIT(IMAGE_CONFIG_MAX);
+	auto_manifest struct manifest manifest = {0};
+	auto_image_config struct image_config config = {0};
+
+	if (blob_read_all(store, digest, &manifest_text, err) < 0 ||
+	    manifest_parse(buf_str(&manifest_text), &manifest, err) < 0 ||
+	    blob_read_all(store, &manifest.config.digest, &config_text, err) < 0 ||
+	    image_config_parse(buf_str(&config_text), &config, err) < 0)
+		return -1;
+	return state_from_base(&manifest, &config, out, err);
+}
+
+static int base_pull(const struct bake_options *options, const struct asker *asker, struct str text,
+		     const struct platform *platform, struct err *err)
+{
+	const struct base_request request = {
+		.reference = text,
+		.platform = *platform,
+		.plain_http = options->plain_http,
+		.ca_file = options->ca_file,
+		.user = options->registry_user,
+		.password = options->registry_password,
+	};
+	AUTO(json) json_t *json = base_request_format(options->store, &request);
+	AUTO(json) json_t *answer = NULL;
+
+	return asker_call(asker, "pull", json, &answer, err);
+}
+
+static int base_held(const struct bake_options *options, const struct reference *reference,
+		     struct str text, const struct spec *spec, struct tag *out, struct err *err)
+{
+	if (options->pull && reference->kind == REFERENCE_REGISTRY)
+		return 0;
+	return base_find_tag(options->store, reference, text, &spec->platform, out, err);
+}
+
+int base_resolve(const struct spec *spec, const struct bake_options *options,
+		 const struct asker *asker, struct state *out, struct digest *out_digest,
+		 bool *out_cached, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct reference reference;
+	struct tag tag;
+	int held;
+
+	if (reference_parse(spec->base, &reference, err) < 0)
+		return err_ctx(err, "base");
+	*out_cached = true;
+	*out_digest = (struct digest){0};
+	if (reference.kind == REFERENCE_SCRATCH)
+		return state_from_scratch(&spec->platform, out, err);
+	if (reference_format(&reference, &text, err) < 0)
+		return -1;
+	held = base_held(options, &reference, buf_str(&text), spec, &tag, err);
+	if (held == 0) {
+		*out_cached = false;
+		if (base_pull(options, asker, buf_str(&text), &spec->platform, err) < 0)
+			return err_ctx(err, "base " STR_FMT, STR_ARG(spec->base));
+		held = base_find_tag(options->store, &reference, buf_str(&text), &spec->platform,
+				     &tag, err);
+	}
+	if (held == 0)
+		return err_set(err, ERR_CONFLICT, "base " STR_FMT ": it changed while it was read",
+			       STR_ARG(spec->base));
+	if (held < 0 || base_load(options->store, &tag.manifest, out, err) < 0)
+		return err_ctx(err, "base " STR_FMT, STR_ARG(spec->base));
+	*out_digest = tag.manifest;
+	return 0;
+}

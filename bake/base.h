@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base.h - what a bake starts from: the base reference becomes a state.
+ *
+ * A tag is asked upstream only when no digest is held for it, or when told to.
+ * A layout is read each time (one small file); its image is imported only when
+ * the store does not hold it.
+ */
+#pragma once
+
+#include "bake/asker.h"
+#include "bake/bake.h"
+#include "bake/state.h"
+
+/* *out_cached: nothing was asked or fetched. The asker's progress is told. */
+int base_resolve(const struct spec *spec, const struct bake_options *options,
+		 const struct asker *asker, struct state *out, struct digest *out_digest,
+		 bool *out_cached, struct err *err) MUST_CHECK;
+
+/* What `hearth pull` asks for, too: an image into the store. */
+struct base_request {
+	struct str reference;
+	struct platform platform;
+	bool plain_http;
+	const char *ca_file; /* or NULL */
+	struct str user;     /* credentials, or empty */
+	struct str password;
+};
+
+json_t *base_request_format(struct store *store, const struct base_request *request);
+
+/* A pull's progress as an event; false for what says nothing. digest is its storage. */
+bool base_read_progress(const json_t *progress, struct digest *digest, struct bake_event *out);

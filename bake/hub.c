@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hub.c - one thread between a step's pipe, its spool file and its askers.
+ *
+ * An asker's life:       left by
+ *	1 log         the spool's end was sent and an answer is there
+ *	2 answer      the answer was sent, or the linger time has passed
+ *	gone          it closed, or sent WIRE_LEAVE
+ *
+ * An asker that leaves is not closed at once when it is the last: the end of
+ * its stream tells it that everything is cleaned up.
+ */
+#include "bake/hub.h"
+
+#include "layers/base/clock.h"
+#include "layers/base/fd.h"
+#include "layers/base/lock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+struct asker {
+	int fd;
+	uint64_t sent;  /* bytes of the spool */
+	struct buf out; /* a frame under way */
+	size_t out_at;
+	bool leaving;
+	bool answered;
+};
+
+struct hub {
+	int listener;
+	int spoolfd;
+	int log_read;
+	int log_write;
+	int wake; /* an eventfd: something below changed */
+	struct cancel *cancel;
+	pthread_t thread;
+	struct asker askers[HUB_ASKERS_MAX];
+	size_t count;
+	uint64_t spooled; /* bytes; the thread's, until log_ended */
+	struct err spool_err;
+	struct lock lock;
+	pthread_cond_t changed;
+	/* guarded by lock: */
+	bool log_ended;
+	bool ended;       /* an answer is there */
+	int64_t deadline; /* of the linger time */
+	struct buf answer;
+};
+
+static void asker_drop(struct hub *hub, size_t i)
+{
+	auto_close_release(&hub->askers[i].fd);
+	buf_done(&hub->askers[i].out);
+	hub->askers[i] = hub->askers[--hub->count];
+}
+
+static void asker_add(struct hub *hub, int fd)
+{
+	if (hub->count == HUB_ASKERS_MAX) {
+		(void)close(fd);
+		return;
+	}
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	hub->askers[hub->count++] =
+		(struct asker){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
+}
+
+static size_t hub_staying(const struct hub *hub)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < hub->count; i++)
+		n += !hub->askers[i].leaving;
+	return n;
+}
+
+/* Nobody may join a step that is being ended: they are refused and ask anew. */
+static void hub_end_step(struct hub *hub)
+{
+	auto_close_release(&hub->listener);
+	hub->listener = -1;
+	cancel_raise(hub->cancel);
+}
+
+/* The last one to leave ends the step, and is kept to be told of the end. */
+static void hub_note_leavers(struct hub *hub)
+{
+	if (hub_staying(hub) == 0) {
+		hub_end_step(hub);
+		return;
+	}
+	for (size_t i = hub->count; i-- > 0;) {
+		if (hub->askers[i].leaving)
+			asker_drop(hub, i);
+	}
+}
+
+/* Whatever an asker says means that it leaves. */
+static void asker_hear(struct hub *hub, size_t i)
+{
+	char bytes[64];
+	ssize_t n = recv(hub->askers[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		asker_drop(hub, i);
+		return;
+	}
+	hub->askers[i].leaving = true;
+}
+
+/* Fill an empty frame from the spool, or with the answer. False: nothing to send. */
+static bool asker_next_frame(struct hub *hub, struct asker *asker, bool ended, struct err *err)
+{
+	char piece[HUB_FRAME_MAX];
+	uint64_t left = hub->spooled - asker->sent;
+	ssize_t n;
+
+	buf_clear(&asker->out);
+	asker->out_at = 0;
+	if (left > 0) {
+		n = pread(hub->spoolfd, piece, left < sizeof(piece) ? left : sizeof(piece),
+			  (off_t)asker->sent);
+		if (n <= 0)
+			return false;
+		asker->sent += (uint64_t)n;
+		return wire_add(&asker->out, WIRE_LOG, (struct str){piece, (size_t)n}, err) == 0;
+	}
+	if (!ended || asker->answered)
+		return false;
+	asker->answered = true;
+	return buf_add(&asker->out, buf_str(&hub->answer), err) == 0;
+}
+
+static void asker_send(struct hub *hub, size_t i, bool ended)
+{
+	struct asker *asker = &hub->askers[i];
+	struct err err;
+
+	while (!asker->leaving) {
+		ssize_t n;
+
+		if (asker->out_at == asker->out.len && !asker_next_frame(hub, asker, ended, &err))
+			return;
+		n = send(asker->fd, asker->out.ptr + asker->out_at, asker->out.len - asker->out_at,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			asker_drop(hub, i);
+			return;
+		}
+		asker->out_at += (size_t)n;
+	}
+}
+
+static bool asker_has_more(const struct hub *hub, const struct asker *asker, bool ended)
+{
+	return !asker->leaving && (asker->out_at < asker->out.len || asker->sent < hub->spooled ||
+				   (ended && !asker->answered));
+}
+
+static void hub_close_log(struct hub *hub)
+{
+	auto_close_release(&hub->log_read);
+	hub->log_read = -1;
+	lock_take(&hub->lock);
+	hub->log_ended = true;
+	pthread_cond_broadcast(&hub->changed);
+	lock_drop(&hub->lock);
+}
+
+static void hub_read_log(struct hub *hub)
+{
+	char piece[HUB_FRAME_MAX];
+	ssize_t n = read(hub->log_read, piece, sizeof(piece));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		hub_close_log(hub);
+		return;
+	}
+	if (hub->spool_err.kind != ERR_NONE)
+		return; /* keep the pipe flowing; the step is being ended */
+	if (fd_write_all(hub->spoolfd, piece, (size_t)n, &hub->spool_err) < 0) {
+		hub_end_step(hub);
+		return;
+	}
+	hub->spooled += (uint64_t)n;
+}
+
+static void hub_accept(struct hub *hub)
+{
+	int fd = accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		asker_add(hub, fd);
+}
+
+/* Whether an answer is there, and what is left of the linger time. */
+static bool hub_ended(struct hub *hub, int *out_timeout)
+{
+	int64_t left;
+	bool ended;
+
+	lock_take(&hub->lock);
+	ended = hub->ended;
+	left = hub->deadline - clock_monotonic_ms();
+	lock_drop(&hub->lock);
+	*out_timeout = ended ? (left < 0 ? 0 : (int)left) : -1;
+	return ended;
+}
+
+static bool hub_all_told(const struct hub *hub)
+{
+	for (size_t i = 0; i < hub->count; i++) {
+		if (asker_has_more(hub, &hub->askers[i], true))
+			return false;
+	}
+	return hub->log_read < 0;
+}
+
+/* The order of the descriptors: wake, listener, log, then the askers. */
+#define HUB_FIXED_FDS 3
+
+static size_t hub_list_fds(const struct hub *hub, bool ended, struct pollfd *fds)
+{
+	fds[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
+	fds[2] = (struct pollfd){.fd = hub->log_read, .events = POLLIN};
+	for (size_t i = 0; i < hub->count; i++) {
+		const struct asker *asker = &hub->askers[i];
+		short events = asker_has_more(hub, asker, ended) ? POLLIN | POLLOUT : POLLIN;
+
+		fds[HUB_FIXED_FDS + i] =
+			(struct pollfd){.fd = asker->leaving ? -1 : asker->fd, .events = events};
+	}
+	return HUB_FIXED_FDS + hub->count;
+}
+
+static void hub_serve_askers(struct hub *hub, const struct pollfd *fds, size_t count, bool ended)
+{
+	/* From the last to the first: dropping one moves only those behind it. */
+	for (size_t i = count; i-- > HUB_FIXED_FDS;) {
+		size_t at = i - HUB_FIXED_FDS;
+
+		if (fds[i].revents & POLLOUT)
+			asker_send(hub, at, ended);
+		if ((fds[i].revents & (POLLIN | POLLHUP | POLLERR)) && at < hub->count &&
+		    hub->askers[at].fd == fds[i].fd)
+			asker_hear(hub, at);
+	}
+	if (!ended)
+		hub_note_leavers(hub);
+}
+
+static void *hub_main(void *ctx)
+{
+	struct hub *hub = ctx;
+	struct pollfd fds[HUB_FIXED_FDS + HUB_ASKERS_MAX];
+	uint64_t ignored;
+
+	for (;;) {
+		int timeout;
+		bool ended = hub_ended(hub, &timeout);
+		size_t count = hub_list_fds(hub, ended, fds);
+
+		if (ended && (hub_all_told(hub) || timeout == 0))
+			break;
+		if (poll(fds, count, timeout) <= 0)
+			continue;
+		if (fds[0].revents && read(hub->wake, &ignored, sizeof(ignored)) < 0)
+			break;
+		if (fds[1].revents)
+			hub_accept(hub);
+		if (fds[2].revents)
+			hub_read_log(hub);
+		hub_serve_askers(hub, fds, count, ended);
+	}
+	return NULL;
+}
+
+static int hub_open_fds(struct hub *hub, struct err *err)
+{
+	int ends[2];
+
+	hub->wake = eventfd(0, EFD_CLOEXEC);
+	if (hub->wake < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return err_os(err, errno, "open the log's pipe");
+	hub->log_read = ends[0];
+	hub->log_write = ends[1];
+	return 0;
+}
+
+static void hub_free(struct hub *hub)
+{
+	while (hub->count > 0)
+		asker_drop(hub, hub->count - 1);
+	auto_close_release(&hub->listener);
+	auto_close_release(&hub->log_read);
+	auto_close_release(&hub->log_write);
+	auto_close_release(&hub->wake);
+	buf_done(&hub->answer);
+	pthread_cond_destroy(&hub->changed);
+	free(hub);
+}
+
+int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,
+	      struct err *err)
+{
+	struct hub *hub = calloc(1, sizeof(*hub));
+	sigset_t all;
+	sigset_t before;
+	int failed;
+
+	if (!hub)
+		abort();
+	*hub = (struct hub){
+		.listener = listener,
+		.spoolfd = spoolfd,
+		.log_read = -1,
+		.log_write = -1,
+		.wake = -1,
+		.cancel = cancel,
+		.lock = LOCK_INIT,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.answer = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER),
+	};
+	asker_add(hub, control);
+	if (hub_open_fds(hub, err) < 0) {
+		hub_free(hub);
+		return -1;
+	}
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	failed = pthread_create(&hub->thread, NULL, hub_main, hub);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed) {
+		hub_free(hub);
+		return err_os(err, failed, "start a thread");
+	}
+	*out = hub;
+	return 0;
+}
+
+int hub_log_fd(const struct hub *hub)
+{
+	return hub->log_write;
+}
+
+int hub_end_log(struct hub *hub, uint64_t *out_size, struct err *err)
+{
+	auto_close_release(&hub->log_write);
+	hub->log_write = -1;
+	lock_take(&hub->lock);
+	while (!hub->log_ended)
+		pthread_cond_wait(&hub->changed, &hub->lock.os);
+	lock_drop(&hub->lock);
+	if (hub->spool_err.kind != ERR_NONE) {
+		*err = hub->spool_err;
+		return err_ctx(err, "keep the log");
+	}
+	*out_size = hub->spooled;
+	return 0;
+}
+
+void hub_finish(struct hub *hub, enum wire_type type, const json_t *answer)
+{
+	static const uint64_t one = 1;
+	auto_buf struct buf text = BUF_INIT(WIRE_PAYLOAD_MAX);
+	struct err err;
+
+	auto_close_release(&hub->log_write);
+	hub->log_write = -1;
+	lock_take(&hub->lock);
+	if (json_format(answer, &text, &err) < 0 ||
+	    wire_add(&hub->answer, type, buf_str(&text), &err) < 0)
+		buf_clear(&hub->answer); /* the end without an answer says enough */
+	hub->deadline = clock_monotonic_ms() + HUB_LINGER_MS;
+	hub->ended = true;
+	lock_drop(&hub->lock);
+	if (write(hub->wake, &one, sizeof(one)) < 0)
+		abort();
+	(void)pthread_join(hub->thread, NULL);
+	hub_free(hub);
+}

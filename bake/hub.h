@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hub.h - the askers of a running step, and its log.
+ *
+ * A step's worker listens on a socket; every asker that connects gets the
+ * whole log from its first byte and then the result. No asker waits for
+ * another and none can slow the step: the log lies in a spool file, and each
+ * asker reads it at its own pace. When the last asker has left, the hub raises
+ * its cancel.
+ *
+ * Threads: one inside, from hub_start() to hub_finish(). Memory: one frame of
+ * HUB_FRAME_MAX an asker.
+ */
+#pragma once
+
+#include "bake/wire.h"
+
+#define HUB_ASKERS_MAX 256
+#define HUB_FRAME_MAX ((size_t)64 * 1024)
+#define HUB_LINGER_MS 10000 /* for askers that do not read their result */
+
+struct hub;
+
+/*
+ * control is the connection of the asker that started us, listener the socket
+ * of the others (-1 for none); both become the hub's. spoolfd is an empty file,
+ * borrowed. The cancel is the caller's and outlives the hub.
+ */
+int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,
+	      struct err *err) MUST_CHECK;
+
+/* Where the step writes its output: the write end of a pipe, borrowed. */
+int hub_log_fd(const struct hub *hub);
+
+/*
+ * No more log will come. Returns when all of it is in the spool; -1 where it
+ * could not be kept.
+ */
+int hub_end_log(struct hub *hub, uint64_t *out_size, struct err *err) MUST_CHECK;
+
+/* Give everyone this last frame, wait until they have it, and stop. */
+void hub_finish(struct hub *hub, enum wire_type type, const json_t *answer);

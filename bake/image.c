@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/image.h"
+
+#include "layers/base/clock.h"
+
+#include <stdio.h>
+
+#define IMAGES "images"
+
+static int image_parse(struct str key, const json_t *record, struct image *out, struct err *err)
+{
+	struct image image = {0};
+	struct str created;
+	struct str baked;
+	int64_t size;
+	int64_t layers;
+
+	if (digest_parse(key, &image.manifest, err) < 0 ||
+	    json_need_int(record, "", "sizeBytes", &size, err) < 0 ||
+	    json_need_int(record, "", "layers", &layers, err) < 0 ||
+	    json_need_string(record, "", "createdAt", &created, err) < 0 ||
+	    json_need_string(record, "", "bakedAt", &baked, err) < 0 ||
+	    json_need_string(record, "", "slug", &image.slug, err) < 0 ||
+	    json_need_string(record, "", "base", &image.base, err) < 0 ||
+	    clock_parse(created, &image.created_ms, err) < 0 ||
+	    clock_parse(baked, &image.baked_ms, err) < 0)
+		return err_ctx(err, "record of image " STR_FMT, STR_ARG(key));
+	image.size = (uint64_t)size;
+	image.layers = (size_t)layers;
+	*out = image;
+	return 0;
+}
+
+int image_find(struct meta *meta, const struct digest *manifest, struct image *out, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char text[DIGEST_TEXT_MAX];
+	struct str key = str_of(digest_format(manifest, text));
+	int found = meta_get(meta, IMAGES, key, &record, err);
+
+	if (found != 1)
+		return found;
+	if (image_parse(key, record, out, err) < 0)
+		return -1;
+	out->record = steal_ptr(&record);
+	return 1;
+}
+
+int image_put(struct meta *meta, const struct image *image, struct err *err)
+{
+	AUTO(json) json_t *record = json_object();
+	char text[DIGEST_TEXT_MAX];
+	char when[CLOCK_TEXT_MAX];
+
+	(void)json_object_set_new(record, "v", json_integer(1));
+	(void)json_object_set_new(record, "sizeBytes", json_integer((json_int_t)image->size));
+	(void)json_object_set_new(record, "layers", json_integer((json_int_t)image->layers));
+	(void)json_object_set_new(record, "createdAt",
+				  json_string(clock_format(image->created_ms, when)));
+	(void)json_object_set_new(record, "bakedAt",
+				  json_string(clock_format(image->baked_ms, when)));
+	(void)json_object_set_new(record, "slug", json_from_str(image->slug));
+	(void)json_object_set_new(record, "base", json_from_str(image->base));
+	return meta_put(meta, IMAGES, str_of(digest_format(&image->manifest, text)), record, err);
+}
+
+struct image_walk {
+	image_each_fn *fn;
+	void *ctx;
+};
+
+static int image_visit(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct image_walk *walk = ctx;
+	struct image image;
+
+	if (image_parse(key, value, &image, err) < 0)
+		return -1;
+	return walk->fn(walk->ctx, &image, err);
+}
+
+int image_each(struct meta *meta, image_each_fn *fn, void *ctx, struct err *err)
+{
+	struct image_walk walk = {fn, ctx};
+
+	return meta_each(meta, IMAGES, STR(""), image_visit, &walk, err);
+}
+
+void image_done(struct image *image)
+{
+	json_decref(image->record);
+	*image = (struct image){0};
+}

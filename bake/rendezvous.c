@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/rendezvous.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define RENDEZVOUS_DIR "step"
+#define RENDEZVOUS_BACKLOG 64
+#define RENDEZVOUS_NAME_MAX (DIGEST_HEX_MAX + sizeof(".lock"))
+
+static int rendezvous_open_dir(struct store *store, struct err *err)
+{
+	int run = store_dirfd(store, STORE_RUN);
+	int fd = openat(run, RENDEZVOUS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdirat(run, RENDEZVOUS_DIR, 0700) < 0 && errno != EEXIST)
+			return err_os(err, errno, "make run/" RENDEZVOUS_DIR);
+		fd = openat(run, RENDEZVOUS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return err_os(err, errno, "open run/" RENDEZVOUS_DIR);
+	return fd;
+}
+
+/* A socket's address is short and absolute, so the directory goes by descriptor. */
+static void rendezvous_address(int dirfd, const struct digest *key, struct sockaddr_un *out)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
+	(void)snprintf(out->sun_path, sizeof(out->sun_path), "/proc/self/fd/%d/%s", dirfd,
+		       digest_hex(key, hex));
+}
+
+static const char *rendezvous_lock_name(const struct digest *key,
+					char name[static RENDEZVOUS_NAME_MAX])
+{
+	char hex[DIGEST_HEX_MAX];
+
+	(void)snprintf(name, RENDEZVOUS_NAME_MAX, "%s.lock", digest_hex(key, hex));
+	return name;
+}
+
+int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, struct err *err)
+{
+	auto_close int dirfd = rendezvous_open_dir(store, err);
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+
+	if (dirfd < 0)
+		return -1;
+	if (fd < 0)
+		return err_os(err, errno, "make a socket");
+	rendezvous_address(dirfd, key, &address);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+		*out_fd = steal_fd(&fd);
+		return 1;
+	}
+	if (errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN)
+		return 0;
+	return err_os(err, errno, "join a running step");
+}
+
+/* The lock must be on the file that has the name now: its last owner removes it. */
+static int rendezvous_lock(int dirfd, const struct digest *key, struct err *err)
+{
+	char name[RENDEZVOUS_NAME_MAX];
+	auto_close int fd = openat(dirfd, rendezvous_lock_name(key, name),
+				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat held;
+	struct stat named;
+
+	if (fd < 0)
+		return err_os(err, errno, "open a step's lock");
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -2 : err_os(err, errno, "lock a step");
+	if (fstat(fd, &held) < 0 || fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    held.st_ino != named.st_ino)
+		return -2;
+	return steal_fd(&fd);
+}
+
+static int rendezvous_listen(int dirfd, const struct digest *key, struct err *err)
+{
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char hex[DIGEST_HEX_MAX];
+	struct sockaddr_un address;
+
+	if (fd < 0)
+		return err_os(err, errno, "make a socket");
+	/* Under the lock: what is there belongs to a worker that died. */
+	if (unlinkat(dirfd, digest_hex(key, hex), 0) < 0 && errno != ENOENT)
+		return err_os(err, errno, "remove a dead worker's socket");
+	rendezvous_address(dirfd, key, &address);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(fd, RENDEZVOUS_BACKLOG) < 0)
+		return err_os(err, errno, "listen for a step's askers");
+	return steal_fd(&fd);
+}
+
+int rendezvous_claim(struct store *store, const struct digest *key, int *out_lockfd,
+		     int *out_listener, struct err *err)
+{
+	auto_close int dirfd = rendezvous_open_dir(store, err);
+	auto_close int lockfd = -1;
+	int listener;
+
+	if (dirfd < 0)
+		return -1;
+	lockfd = rendezvous_lock(dirfd, key, err);
+	if (lockfd < 0)
+		return lockfd == -2 ? 0 : -1;
+	listener = rendezvous_listen(dirfd, key, err);
+	if (listener < 0)
+		return -1;
+	*out_lockfd = steal_fd(&lockfd);
+	*out_listener = listener;
+	return 1;
+}
+
+static void rendezvous_remove(struct store *store, const char *name)
+{
+	struct err ignored;
+	auto_close int dirfd = rendezvous_open_dir(store, &ignored);
+
+	if (dirfd >= 0 && unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+		return; /* the next claim removes it */
+}
+
+void rendezvous_close(struct store *store, const struct digest *key)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	rendezvous_remove(store, digest_hex(key, hex));
+}
+
+void rendezvous_leave(struct store *store, const struct digest *key)
+{
+	char name[RENDEZVOUS_NAME_MAX];
+
+	rendezvous_remove(store, rendezvous_lock_name(key, name));
+}

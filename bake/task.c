@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/task.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+
+static json_t *digest_json(const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	return json_string(digest_format(digest, text));
+}
+
+static json_t *words_json(const char *const *words, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		(void)json_array_append_new(array, json_from_str(str_of(words[i])));
+	return array;
+}
+
+static json_t *layers_json(const struct task *task)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < task->layer_count; i++) {
+		json_t *layer = json_object();
+
+		(void)json_object_set_new(layer, "blob", digest_json(&task->layers[i].blob));
+		(void)json_object_set_new(layer, "diffId", digest_json(&task->layers[i].diff_id));
+		(void)json_object_set_new(layer, "size",
+					  json_integer((json_int_t)task->layers[i].size));
+		(void)json_array_append_new(array, layer);
+	}
+	return array;
+}
+
+/* Both sides are one build of one program, so the address travels as it is. */
+static json_t *hosts_json(const struct task *task)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < task->host_count; i++) {
+		char hex[2 * sizeof(struct sockaddr_storage) + 1];
+		const unsigned char *bytes = (const unsigned char *)&task->hosts[i].address;
+		json_t *host = json_object();
+
+		for (size_t b = 0; b < sizeof(struct sockaddr_storage); b++)
+			(void)snprintf(hex + 2 * b, 3, "%02x", bytes[b]);
+		(void)json_object_set_new(host, "name", json_string(task->hosts[i].name));
+		(void)json_object_set_new(host, "address", json_string(hex));
+		(void)json_array_append_new(array, host);
+	}
+	return array;
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		(void)json_object_set_new(object, key, json_from_str(str_of(text)));
+}
+
+static void set_int(json_t *object, const char *key, uint64_t value)
+{
+	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+json_t *task_format(const struct task *task)
+{
+	json_t *value = json_object();
+
+	(void)json_object_set_new(value, "key", digest_json(&task->key));
+	(void)json_object_set_new(value, "parent", digest_json(&task->parent));
+	(void)json_object_set_new(value, "layers", layers_json(task));
+	(void)json_object_set_new(value, "argv", words_json(task->argv, task->argc));
+	(void)json_object_set_new(value, "env", words_json(task->env, task->env_count));
+	(void)json_object_set_new(value, "hosts", hosts_json(task));
+	set_int(value, "kind", (uint64_t)task->kind);
+	set_int(value, "network", (uint64_t)task->network);
+	set_int(value, "memoryBytes", task->limits.memory_bytes);
+	set_int(value, "cpuMillis", task->limits.cpu_millis);
+	set_int(value, "pids", task->limits.pids);
+	set_int(value, "timeoutMs", (uint64_t)task->timeout_ms);
+	set_int(value, "mapBytes", task->store_map_bytes);
+	set_text(value, "workdir", task->workdir);
+	set_text(value, "user", task->user);
+	set_text(value, "chown", task->chown);
+	set_text(value, "chmod", task->chmod);
+	set_text(value, "runtime", task->runtime);
+	set_text(value, "agent", task->agent_path);
+	set_text(value, "store", task->store_path);
+	(void)json_object_set_new(value, "fresh", json_boolean(task->fresh));
+	if (task->content)
+		(void)json_object_set_new(value, "content", digest_json(task->content));
+	if (task->components)
+		(void)json_object_set(value, "components", task->components);
+	return value;
+}
+
+static int parse_digest(const json_t *object, const char *key, struct digest *out, struct err *err)
+{
+	struct str text;
+
+	if (json_need_string(object, "", key, &text, err) < 0)
+		return -1;
+	return digest_parse(text, out, err);
+}
+
+/* The strings of an array, NULL at the end; they lie in the document. */
+static int parse_words(const json_t *object, const char *key, const char ***out, size_t *out_count,
+		       struct err *err)
+{
+	json_t *array;
+	const char **words;
+
+	if (json_need_array(object, "", key, &array, err) < 0)
+		return -1;
+	words = calloc(json_array_size(array) + 1, sizeof(*words));
+	if (!words)
+		abort();
+	*out = words; /* the task's from here on */
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		words[i] = json_string_value(json_array_get(array, i));
+		if (!words[i])
+			return err_set(err, ERR_INVALID, "%s[%zu]: expected a string", key, i);
+	}
+	*out_count = json_array_size(array);
+	return 0;
+}
+
+static int parse_layers(const json_t *object, struct task *task, struct err *err)
+{
+	json_t *array;
+
+	if (json_need_array(object, "", "layers", &array, err) < 0)
+		return -1;
+	task->layers = calloc(json_array_size(array) + 1, sizeof(*task->layers));
+	if (!task->layers)
+		abort();
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const json_t *layer = json_array_get(array, i);
+		int64_t size;
+
+		if (parse_digest(layer, "blob", &task->layers[i].blob, err) < 0 ||
+		    parse_digest(layer, "diffId", &task->layers[i].diff_id, err) < 0 ||
+		    json_need_int(layer, "layers", "size", &size, err) < 0)
+			return -1;
+		task->layers[i].size = (uint64_t)size;
+	}
+	task->layer_count = json_array_size(array);
+	return 0;
+}
+
+static int parse_host(const json_t *object, struct network_host *out, struct err *err)
+{
+	unsigned char *bytes = (unsigned char *)&out->address;
+	struct str name;
+	struct str hex;
+
+	if (json_need_string(object, "hosts", "name", &name, err) < 0 ||
+	    json_need_string(object, "hosts", "address", &hex, err) < 0)
+		return -1;
+	if (name.len > NETWORK_NAME_MAX || hex.len != 2 * sizeof(out->address))
+		return err_set(err, ERR_INVALID, "hosts: not an address");
+	(void)snprintf(out->name, sizeof(out->name), STR_FMT, STR_ARG(name));
+	for (size_t b = 0; b < sizeof(out->address); b++) {
+		unsigned byte;
+
+		/* NOLINTNEXTLINE(cert-err34-c): two hex digits cannot overflow */
+		if (sscanf(hex.ptr + 2 * b, "%2x", &byte) != 1)
+			return err_set(err, ERR_INVALID, "hosts: not an address");
+		bytes[b] = (unsigned char)byte;
+	}
+	return 0;
+}
+
+static int parse_hosts(const json_t *object, struct task *task, struct err *err)
+{
+	json_t *array;
+
+	if (json_need_array(object, "", "hosts", &array, err) < 0)
+		return -1;
+	task->hosts = calloc(json_array_size(array) + 1, sizeof(*task->hosts));
+	if (!task->hosts)
+		abort();
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		if (parse_host(json_array_get(array, i), &task->hosts[i], err) < 0)
+			return -1;
+	}
+	task->host_count = json_array_size(array);
+	return 0;
+}
+
+static int parse_numbers(const json_t *object, struct task *task, struct err *err)
+{
+	int64_t kind;
+	int64_t network;
+	int64_t memory;
+	int64_t cpu;
+	int64_t pids;
+	int64_t map;
+
+	if (json_need_int(object, "", "kind", &kind, err) < 0 ||
+	    json_need_int(object, "", "network", &network, err) < 0 ||
+	    json_need_int(object, "", "memoryBytes", &memory, err) < 0 ||
+	    json_need_int(object, "", "cpuMillis", &cpu, err) < 0 ||
+	    json_need_int(object, "", "pids", &pids, err) < 0 ||
+	    json_need_int(object, "", "timeoutMs", &task->timeout_ms, err) < 0 ||
+	    json_need_int(object, "", "mapBytes", &map, err) < 0 ||
+	    json_get_bool(object, "", "fresh", &task->fresh, err) < 0)
+		return -1;
+	task->kind = (enum instruction_kind)kind;
+	task->network = (enum network_mode)network;
+	task->limits.memory_bytes = (uint64_t)memory;
+	task->limits.cpu_millis = (uint64_t)cpu;
+	task->limits.pids = (uint64_t)pids;
+	task->store_map_bytes = (uint64_t)map;
+	return 0;
+}
+
+static int parse_content(const json_t *object, struct task *task, struct err *err)
+{
+	if (!json_object_get(object, "content"))
+		return 0;
+	task->content = &task->content_storage;
+	return parse_digest(object, "content", &task->content_storage, err);
+}
+
+static int parse_parts(struct task *task, struct err *err)
+{
+	const json_t *value = task->document;
+
+	if (parse_digest(value, "key", &task->key, err) < 0 ||
+	    parse_digest(value, "parent", &task->parent, err) < 0 ||
+	    parse_layers(value, task, err) < 0 ||
+	    parse_words(value, "argv", &task->argv, &task->argc, err) < 0 ||
+	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||
+	    parse_content(value, task, err) < 0 || parse_hosts(value, task, err) < 0 ||
+	    parse_numbers(value, task, err) < 0)
+		return -1;
+	task->workdir = json_string_value(json_object_get(value, "workdir"));
+	task->user = json_string_value(json_object_get(value, "user"));
+	task->chown = json_string_value(json_object_get(value, "chown"));
+	task->chmod = json_string_value(json_object_get(value, "chmod"));
+	task->runtime = json_string_value(json_object_get(value, "runtime"));
+	task->agent_path = json_string_value(json_object_get(value, "agent"));
+	task->store_path = json_string_value(json_object_get(value, "store"));
+	task->components = json_object_get(value, "components");
+	if (!task->workdir || !task->user || !task->store_path || !task->agent_path)
+		return err_set(err, ERR_INVALID, "workdir, user, store and agent are needed");
+	return 0;
+}
+
+int task_parse(struct str text, struct task *out, struct err *err)
+{
+	auto_task struct task task = {0};
+
+	if (json_parse(text, SIZE_MAX, &task.document, err) < 0 || parse_parts(&task, err) < 0)
+		return err_ctx(err, "task");
+	*out = task;
+	if (task.content)
+		out->content = &out->content_storage;
+	task = (struct task){0};
+	return 0;
+}
+
+void task_done(struct task *task)
+{
+	free(task->layers);
+	free(task->argv);
+	free(task->env);
+	free(task->hosts);
+	json_decref(task->document);
+	*task = (struct task){0};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * task.h - one step as it is handed to a worker: all that it needs and nothing
+ * of the bake around it.
+ *
+ * Ownership: a task is built by the asker around borrowed parts; one that was
+ * parsed owns its document, and its parts lie in it.
+ */
+#pragma once
+
+#include "bake/copy.h"
+#include "bake/instruction.h"
+#include "layers/base/json.h"
+#include "registry/manifest.h"
+#include "sandbox/machine.h"
+
+/* A layer below the step: enough to make its tree again. */
+struct task_layer {
+	struct digest blob;
+	struct digest diff_id;
+	uint64_t size; /* bytes of the blob */
+};
+
+struct task {
+	json_t *document; /* owned by a parsed task; else NULL */
+	struct digest key;
+	struct digest parent;      /* chain id */
+	struct task_layer *layers; /* bottom first */
+	size_t layer_count;
+	enum instruction_kind kind;
+	const char **argv; /* RUN: ends with NULL. COPY: sources, then the destination */
+	size_t argc;
+	const char **env; /* ends with NULL */
+	size_t env_count;
+	const char *workdir; /* WORKDIR: the one to make */
+	const char *user;
+	const char *chown; /* or NULL */
+	const char *chmod; /* or NULL */
+	const struct digest *content; /* COPY: what the key says is read; or NULL */
+	struct digest content_storage; /* of a parsed task */
+	enum network_mode network;
+	struct network_host *hosts;
+	size_t host_count;
+	struct machine_limits limits;
+	int64_t timeout_ms;
+	const char *runtime; /* or NULL */
+	const char *agent_path;
+	const char *store_path;
+	uint64_t store_map_bytes;
+	bool fresh;         /* run although there is a record */
+	json_t *components; /* borrowed; stored with the step */
+};
+
+json_t *task_format(const struct task *task);
+int task_parse(struct str text, struct task *out, struct err *err) MUST_CHECK;
+void task_done(struct task *task);
+
+static inline void auto_task_release(struct task *slot)
+{
+	task_done(slot);
+}
+#define auto_task AUTO(task)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.h - the roles of hearth-worker: a step that runs, an image that is
+ * pulled, a host that is examined. Each serves one request and ends.
+ *
+ * A role is started with these descriptors; those it does not have are
+ * /dev/null:
+ *
+ *	3  the asker that started it (wire.h)
+ *	4  step: the socket on which other askers join
+ *	5  step: the key's lock, held for as long as the process lives
+ *	6  step: the context that COPY reads
+ */
+#pragma once
+
+#include "layers/base/err.h"
+
+#define WORK_FD_ASKER 3
+#define WORK_FD_LISTENER 4
+#define WORK_FD_LOCK 5
+#define WORK_FD_CONTEXT 6
+
+/* The exit code. What went wrong was told to the asker. */
+int work_step(void);
+int work_pull(void);

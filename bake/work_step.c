@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_step.c - one step, from its task to its record.
+ *
+ *	task -> trees -> machine -> command (log) -> upper directory
+ *	     -> diff: blob, sealed tree -> record
+ *
+ * The record is written last, in one transaction with the tree's; a step that
+ * is killed anywhere before leaves chunks that nothing names and a machine
+ * that the next worker sweeps.
+ */
+#include "bake/copy.h"
+#include "bake/hub.h"
+#include "bake/rendezvous.h"
+#include "bake/task.h"
+#include "bake/work.h"
+#include "layers/base/clock.h"
+#include "layers/diff.h"
+#include "layers/receive.h"
+#include "layers/step.h"
+#include "sandbox/machine.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+struct step_work {
+	struct task task;
+	struct store *store;
+	struct machine *machine;
+	struct hub *hub;
+	struct cancel cancel;
+	int spoolfd;
+	int exit_code; /* of the command */
+	int64_t started_ms;
+	struct diff_result diff;
+	struct step_record record;
+};
+
+static int work_receive_task(struct step_work *work, struct err *err)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	enum wire_type type;
+	int got = wire_receive(WORK_FD_ASKER, NULL, &type, &payload, err);
+
+	if (got < 0)
+		return -1;
+	if (got == 0 || type != WIRE_REQUEST)
+		return err_set(err, ERR_UNAVAILABLE, "no task came");
+	return task_parse(buf_str(&payload), &work->task, err);
+}
+
+/* Trees are a cache: make again what is missing, before there is a machine. */
+static int work_make_trees(struct step_work *work, struct err *err)
+{
+	for (size_t i = 0; i < work->task.layer_count; i++) {
+		const struct task_layer *layer = &work->task.layers[i];
+		struct receive_spec spec = {
+			.blob = layer->blob,
+			.size = layer->size,
+			.diff_id = layer->diff_id,
+		};
+		int found = tree_find(work->store, &layer->diff_id, err);
+
+		if (found < 0 || (found == 0 && receive_unpack_stored(work->store, &spec, err) < 0))
+			return err_ctx(err, "layer %zu", i + 1);
+	}
+	return 0;
+}
+
+static int work_open_machine(struct step_work *work, struct err *err)
+{
+	const struct task *task = &work->task;
+	auto_free struct digest *diff_ids = calloc(task->layer_count + 1, sizeof(*diff_ids));
+	struct machine_spec spec = {
+		.store = work->store,
+		.diff_ids = diff_ids,
+		.diff_id_count = task->layer_count,
+		.network = task->network,
+		.hosts = task->hosts,
+		.host_count = task->host_count,
+		.limits = task->limits,
+		.runtime = task->runtime,
+		.agent_path = task->agent_path,
+	};
+
+	if (!diff_ids)
+		abort();
+	for (size_t i = 0; i < task->layer_count; i++)
+		diff_ids[i] = task->layers[i].diff_id;
+	return machine_open(&spec, &work->machine, err);
+}
+
+/* The store is opened behind the door: a rename does not cross mount namespaces. */
+static int work_prepare(struct step_work *work, struct err *err)
+{
+	struct store_options options = {.path = work->task.store_path,
+					.map_bytes = work->task.store_map_bytes};
+
+	if (machine_enter_private(err) < 0 || store_open(&options, &work->store, err) < 0 ||
+	    machine_sweep(work->store, err) < 0 || store_sweep(work->store, err) < 0 ||
+	    work_make_trees(work, err) < 0)
+		return -1;
+	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",
+			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (work->spoolfd < 0)
+		return err_os(err, errno, "open the log's spool");
+	return work_open_machine(work, err);
+}
+
+static int work_run(struct step_work *work, struct err *err)
+{
+	const struct task *task = &work->task;
+	struct machine_command command = {
+		.argv = task->argv,
+		.envp = task->env,
+		.cwd = task->workdir,
+		.user = str_of(task->user),
+		.hostname = "hearth",
+		.out_fd = hub_log_fd(work->hub),
+		.timeout_ms = task->timeout_ms,
+		.cancel = &work->cancel,
+	};
+
+	if (machine_run(work->machine, &command, &work->exit_code, err) < 0)
+		return -1;
+	if (work->exit_code != 0)
+		return err_set(err, ERR_STEP, "the command ended with exit code %d",
+			       work->exit_code);
+	return 0;
+}
+
+static int work_copy(void *ctx, int rootfd, struct err *err)
+{
+	const struct step_work *work = ctx;
+	const struct task *task = &work->task;
+	struct copy_spec spec = {
+		.contextfd = WORK_FD_CONTEXT,
+		.sources = task->argv,
+		.source_count = task->argc - 1,
+		.destination = task->argv[task->argc - 1],
+		.workdir = task->workdir,
+		.chown = task->chown,
+		.chmod = task->chmod,
+		.content = task->content,
+		.first_id = machine_first_id(work->machine),
+		.cancel = &work->cancel,
+	};
+
+	return copy_into(rootfd, &spec, err);
+}
+
+static int work_workdir(void *ctx, int rootfd, struct err *err)
+{
+	const struct step_work *work = ctx;
+
+	return copy_make_workdir(rootfd, work->task.workdir, work->task.user,
+				 machine_first_id(work->machine), err);
+}
+
+static int work_execute(struct step_work *work, struct err *err)
+{
+	switch (work->task.kind) {
+	case INSTRUCTION_RUN:
+		return work_run(work, err);
+	case INSTRUCTION_COPY:
+		return machine_as_root(work->machine, work_copy, work, err);
+	case INSTRUCTION_WORKDIR:
+		return machine_as_root(work->machine, work_workdir, work, err);
+	case INSTRUCTION_ENV:
+		break;
+	}
+	return err_set(err, ERR_INVALID, "ENV needs no worker");
+}
+
+static int work_diff(struct step_work *work, int dirfd, const char *name, struct err *err)
+{
+	auto_close int upperfd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int lowerfd = -1;
+	struct diff_spec spec = {.upperfd = upperfd, .lowerfd = -1, .cancel = &work->cancel};
+
+	if (upperfd < 0)
+		return err_os(err, errno, "open the upper directory");
+	if (machine_lower_view(work->machine, &lowerfd, err) < 0)
+		return -1;
+	spec.lowerfd = lowerfd;
+	return diff_seal(work->store, &spec, &work->diff, err);
+}
+
+/*
+ * Early cut-off: an earlier layer with the same content on the same parent
+ * stands in for the new one, with its times. 1 it does, 0 the new one stays.
+ */
+static int work_cut_off(struct step_work *work, struct meta *meta, struct err *err)
+{
+	struct step_record *record = &work->record;
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	int found = step_find_content(meta, &record->parent, &work->diff.content, &earlier, err);
+
+	if (found != 1)
+		return found;
+	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id);
+	record->blob = earlier.blob;
+	record->diff_id = earlier.diff_id;
+	record->blob_size = earlier.blob_size;
+	record->tar_size = earlier.tar_size;
+	record->created_ms = earlier.created_ms;
+	return 1;
+}
+
+/* A step run again to the same end keeps the time of the first. */
+static int work_keep_time(struct step_work *work, struct meta *meta, struct err *err)
+{
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	int found = step_find(meta, &work->record.key, false, &earlier, err);
+
+	if (found == 1 && earlier.empty && work->record.empty)
+		work->record.created_ms = earlier.created_ms;
+	return found < 0 ? -1 : 0;
+}
+
+static int work_fill_record(struct step_work *work, struct meta *meta, struct err *err)
+{
+	struct step_record *record = &work->record;
+
+	record->key = work->task.key;
+	record->parent = work->task.parent;
+	record->created_ms = work->started_ms;
+	record->duration_ms = clock_now_ms() - work->started_ms;
+	record->empty = work->diff.empty;
+	record->components = json_incref(work->task.components);
+	if (work->diff.empty)
+		return work_keep_time(work, meta, err);
+	record->blob = work->diff.info.blob;
+	record->diff_id = work->diff.info.diff_id;
+	record->blob_size = work->diff.info.blob_size;
+	record->tar_size = work->diff.info.tar_size;
+	record->content = work->diff.content;
+	return work_cut_off(work, meta, err) < 0 ? -1 : 0;
+}
+
+static int work_read_spool(struct step_work *work, struct sink *out, struct err *err)
+{
+	char piece[64 * 1024];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(work->spoolfd, piece, sizeof(piece), at)) > 0) {
+		if (out->write(out, (struct str){piece, (size_t)n}, err) < 0)
+			return -1;
+		at += n;
+	}
+	return n < 0 ? err_os(err, errno, "read the log") : 0;
+}
+
+/* The log, whole: in the record where it is short, else a blob of its own. */
+static int work_keep_log(struct step_work *work, struct err *err)
+{
+	struct step_record *record = &work->record;
+	AUTO(layer_writer) struct layer_writer *writer = NULL;
+	struct layer_info info;
+	char piece[STEP_LOG_INLINE_MAX];
+
+	if (hub_end_log(work->hub, &record->log_size, err) < 0)
+		return -1;
+	if (record->log_size <= STEP_LOG_INLINE_MAX) {
+		ssize_t n = pread(work->spoolfd, piece, (size_t)record->log_size, 0);
+
+		if (n != (ssize_t)record->log_size)
+			return err_os(err, n < 0 ? errno : EIO, "read the log");
+		return buf_add(&record->log_inline, (struct str){piece, (size_t)n}, err);
+	}
+	if (layer_writer_open(work->store, &writer, err) < 0 ||
+	    work_read_spool(work, layer_writer_sink(writer), err) < 0 ||
+	    layer_writer_finish(writer, &info, err) < 0)
+		return err_ctx(err, "keep the log");
+	record->log = info.blob;
+	return 0;
+}
+
+static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct step_record *record = &work->record;
+
+	if (meta_begin(work->store, META_READ, &meta, err) < 0 ||
+	    work_fill_record(work, meta, err) < 0)
+		return -1;
+	meta_abort(steal_ptr(&meta));
+	if (!record->empty && !record->cut_off &&
+	    tree_place(work->store, &record->diff_id, dirfd, name, err) < 0)
+		return -1;
+	if (meta_begin(work->store, META_WRITE, &meta, err) < 0)
+		return -1;
+	if (!record->empty && !record->cut_off &&
+	    tree_record(meta, work->store, &record->diff_id, err) < 0)
+		return -1;
+	if (step_put(meta, record, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+static int work_finish(struct step_work *work, struct err *err)
+{
+	const char *name;
+	int dirfd;
+
+	if (work_keep_log(work, err) < 0 || machine_detach(work->machine, &dirfd, &name, err) < 0 ||
+	    work_diff(work, dirfd, name, err) < 0 || cancel_check(&work->cancel, err) < 0)
+		return -1;
+	return work_commit(work, dirfd, name, err);
+}
+
+static int work_all(struct step_work *work, struct err *err)
+{
+	if (work_prepare(work, err) < 0)
+		return -1;
+	if (hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, &work->cancel, &work->hub,
+		      err) < 0)
+		return -1;
+	work->started_ms = clock_now_ms();
+	if (work_execute(work, err) < 0)
+		return -1;
+	return work_finish(work, err);
+}
+
+/*
+ * The machine goes before the answer: who has the answer may count on nothing
+ * being left. Its name in run/step goes with it, so that no asker comes late.
+ */
+static void work_answer(struct step_work *work, int result, struct err *why)
+{
+	AUTO(json) json_t *answer = result == 0 ? json_object() : wire_error(why, work->exit_code);
+	enum wire_type type = result == 0 ? WIRE_RESULT : WIRE_ERROR;
+	struct err ignored;
+
+	machine_close(steal_ptr(&work->machine));
+	if (work->store)
+		rendezvous_close(work->store, &work->task.key);
+	if (work->hub)
+		hub_finish(steal_ptr(&work->hub), type, answer);
+	else if (wire_send_json(WORK_FD_ASKER, type, answer, &ignored) < 0)
+		return; /* nobody is there to be told */
+}
+
+int work_step(void)
+{
+	struct step_work work = {.spoolfd = -1, .record = STEP_RECORD_INIT};
+	struct err err = {0};
+	int result;
+
+	if (cancel_init(&work.cancel, &err) < 0)
+		return 1;
+	result = work_receive_task(&work, &err);
+	if (result == 0)
+		result = work_all(&work, &err);
+	work_answer(&work, result, &err);
+	if (work.store)
+		rendezvous_leave(work.store, &work.task.key);
+	auto_close_release(&work.spoolfd);
+	step_record_done(&work.record);
+	store_close(work.store);
+	task_done(&work.task);
+	cancel_done(&work.cancel);
+	return result == 0 ? 0 : 1;
+}
