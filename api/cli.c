@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/cli.h"
+
+#include "layers/base/nearest.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define CLI_HELP_COLUMN 30 /* where the explanations start */
+
+static int cli_find_option(const struct cli_command *command, struct str name)
+{
+	for (size_t i = 0; i < command->option_count; i++) {
+		if (str_equal(str_of(command->options[i].name), name))
+			return (int)i;
+	}
+	return -1;
+}
+
+static int cli_unknown_option(const struct cli_command *command, struct str name, struct err *err)
+{
+	const char *names[CLI_OPTIONS_MAX];
+	char hint[NEAREST_HINT_MAX];
+
+	for (size_t i = 0; i < command->option_count; i++)
+		names[i] = command->options[i].name;
+	return err_set(err, ERR_INVALID, "%s has no option --" STR_FMT "%s; see hearth %s --help",
+		       command->name, STR_ARG(name),
+		       nearest_hint(name, names, command->option_count, hint), command->name);
+}
+
+static int cli_add_value(struct cli *cli, int option, const char *value, struct err *err)
+{
+	struct cli_value *values = &cli->values[option];
+	const struct cli_option *spec = &cli->command->options[option];
+	const char **more;
+
+	if (values->count == CLI_REPEAT_MAX)
+		return err_set(err, ERR_LIMIT, "--%s was given more than %d times", spec->name,
+			       CLI_REPEAT_MAX);
+	if (values->count > 0 && !spec->repeats && spec->value)
+		return err_set(err, ERR_INVALID, "--%s was given twice", spec->name);
+	more = reallocarray(values->at, values->count + 1, sizeof(*more));
+	if (!more)
+		abort();
+	values->at = more;
+	values->at[values->count++] = value;
+	return 0;
+}
+
+/* One "--name", "--name=value" or "--name value". */
+static int cli_parse_option(struct cli *cli, int argc, char **argv, int *at, struct err *err)
+{
+	const char *text = argv[*at] + 2;
+	const char *equals = strchr(text, '=');
+	struct str name = {text, equals ? (size_t)(equals - text) : strlen(text)};
+	int option = cli_find_option(cli->command, name);
+	bool wants;
+
+	if (option < 0)
+		return cli_unknown_option(cli->command, name, err);
+	wants = cli->command->options[option].value != NULL;
+	if (!wants && equals)
+		return err_set(err, ERR_INVALID, "--" STR_FMT " takes no value", STR_ARG(name));
+	if (!wants || equals)
+		return cli_add_value(cli, option, equals ? equals + 1 : "", err);
+	if (*at + 1 >= argc)
+		return err_set(err, ERR_INVALID, "--" STR_FMT " needs a value: %s", STR_ARG(name),
+			       cli->command->options[option].value);
+	return cli_add_value(cli, option, argv[++*at], err);
+}
+
+/* One argument that may be an option; *options ends with "--". */
+static int cli_parse_one(struct cli *cli, int argc, char **argv, int *at, bool *options,
+			 struct err *err)
+{
+	const char *text = argv[*at];
+
+	if (!*options || text[0] != '-' || text[1] == '\0') {
+		cli->args[cli->arg_count++] = text;
+		return 0;
+	}
+	if (strcmp(text, "--") == 0) {
+		*options = false;
+		return 0;
+	}
+	if (strcmp(text, "-h") == 0)
+		return cli_add_value(cli, cli_find_option(cli->command, STR("help")), "", err);
+	if (text[1] == '-')
+		return cli_parse_option(cli, argc, argv, at, err);
+	return err_set(err, ERR_INVALID, "%s: options have long names; see hearth %s --help", text,
+		       cli->command->name);
+}
+
+static int cli_check_count(const struct cli *cli, struct err *err)
+{
+	const struct cli_command *command = cli->command;
+
+	if (cli_has(cli, "help"))
+		return 0;
+	if (cli->arg_count < command->args_min)
+		return err_set(err, ERR_INVALID, "%s needs %s; see hearth %s --help", command->name,
+			       command->arguments, command->name);
+	if (cli->arg_count > command->args_max)
+		return err_set(err, ERR_INVALID, "unexpected argument %s; see hearth %s --help",
+			       cli->args[command->args_max], command->name);
+	return 0;
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv, struct err *err)
+{
+	bool options = true;
+
+	assert(cli->command->option_count <= CLI_OPTIONS_MAX);
+	cli->args = calloc((size_t)argc + 1, sizeof(*cli->args));
+	if (!cli->args)
+		abort();
+	for (int i = 0; i < argc; i++) {
+		if (cli_parse_one(cli, argc, argv, &i, &options, err) < 0)
+			return -1;
+	}
+	return cli_check_count(cli, err);
+}
+
+void cli_done(struct cli *cli)
+{
+	for (size_t i = 0; i < CLI_OPTIONS_MAX; i++)
+		free(cli->values[i].at);
+	free(cli->args);
+	free(cli->data_path);
+	free(cli->worker_path);
+	free(cli->agent_path);
+	*cli = (struct cli){0};
+}
+
+struct cli_value cli_list(const struct cli *cli, const char *option)
+{
+	int at = cli_find_option(cli->command, str_of(option));
+
+	assert(at >= 0);
+	return cli->values[at];
+}
+
+bool cli_has(const struct cli *cli, const char *option)
+{
+	return cli_list(cli, option).count > 0;
+}
+
+const char *cli_text(const struct cli *cli, const char *option)
+{
+	struct cli_value values = cli_list(cli, option);
+
+	return values.count > 0 ? values.at[values.count - 1] : NULL;
+}
+
+void cli_print_help(const struct cli_command *command, FILE *out)
+{
+	(void)fprintf(out, "hearth %s%s%s [OPTIONS]\n\n%s\n%s%s\nOptions:\n", command->name,
+		      *command->arguments ? " " : "", command->arguments, command->summary,
+		      *command->detail ? "\n" : "", command->detail);
+	for (size_t i = 0; i < command->option_count; i++) {
+		const struct cli_option *option = &command->options[i];
+		int width = fprintf(out, "  --%s%s%s", option->name, option->value ? " " : "",
+				    option->value ? option->value : "");
+
+		(void)fprintf(out, "%*s%s\n", width < CLI_HELP_COLUMN ? CLI_HELP_COLUMN - width : 1,
+			      "", option->help);
+	}
+}
+
+int cli_open_store(const struct cli *cli, bool create, struct store **out, struct err *err)
+{
+	const struct store_options options = {
+		.path = cli->data_path,
+		.map_bytes = cli->map_bytes,
+		.create = create,
+	};
+
+	if (store_open(&options, out, err) < 0)
+		return err_ctx(err, "data directory %s", cli->data_path);
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h - the command line: commands, options, and how they end.
+ *
+ * A command is a row of a table; --help, the errors and the parser read the
+ * same rows. Options may stand before or after arguments; `--` ends them.
+ * A message goes to standard error with what to do next, and the process ends
+ * with the code of the error's kind (layers/base/err.c):
+ *
+ *	0 done   1 a step's command failed   64 wrong usage   65 bad input
+ *	66 not found   69 cannot, or a registry failed   70 a system call failed
+ *	74 no space   75 try again   77 refused   130 cancelled
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/store.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define CLI_OPTIONS_MAX 32
+#define CLI_REPEAT_MAX 256 /* values of one repeatable option */
+
+struct cli_option {
+	const char *name;  /* without the dashes */
+	const char *value; /* what stands for its value in --help; NULL for a switch */
+	const char *help;
+	bool repeats;
+};
+
+struct cli;
+
+struct cli_command {
+	const char *name;
+	const char *arguments; /* as in "SPEC", "[REFERENCE]" */
+	const char *summary;   /* one line */
+	const char *detail;    /* more lines for --help, or "" */
+	const struct cli_option *options;
+	size_t option_count;
+	size_t args_min;
+	size_t args_max;
+	int (*run)(struct cli *cli, struct err *err);
+};
+
+struct cli_value {
+	const char **at; /* owned */
+	size_t count;
+};
+
+struct cli {
+	const struct cli_command *command;
+	struct cli_value values[CLI_OPTIONS_MAX]; /* as the command's options */
+	const char **args;                        /* owned array, borrowed strings */
+	size_t arg_count;
+	struct cancel *cancel; /* raised by SIGINT, SIGTERM and SIGHUP */
+	char *data_path;       /* owned: the data directory */
+	char *worker_path;     /* owned */
+	char *agent_path;      /* owned */
+	uint64_t map_bytes;    /* 0 for the default */
+};
+
+extern const struct cli_command cli_bake;
+extern const struct cli_command cli_pull;
+extern const struct cli_command cli_images;
+extern const struct cli_command cli_inspect;
+extern const struct cli_command cli_history;
+extern const struct cli_command cli_doctor;
+
+/* The options that every command has. */
+#define CLI_OPTION_DATA                                                                           \
+	{                                                                                         \
+		"data", "DIR", "the data directory (else HEARTH_DATA; /var/lib/hearth for root)", \
+			false                                                                     \
+	}
+#define CLI_OPTION_HELP                               \
+	{                                             \
+		"help", NULL, "show this text", false \
+	}
+#define CLI_OPTION_JSON                           \
+	{                                         \
+		"json", NULL, "print JSON", false \
+	}
+
+/* Parse argv behind the command's name. ERR_INVALID names the option and the nearest. */
+int cli_parse(struct cli *cli, int argc, char **argv, struct err *err) MUST_CHECK;
+void cli_done(struct cli *cli);
+
+bool cli_has(const struct cli *cli, const char *option);
+
+/* The last value, or NULL. */
+const char *cli_text(const struct cli *cli, const char *option);
+
+/* All values of an option that repeats. Borrowed. */
+struct cli_value cli_list(const struct cli *cli, const char *option);
+
+void cli_print_help(const struct cli_command *command, FILE *out);
+
+/* Open the store of this command; made when `create` is set. */
+int cli_open_store(const struct cli *cli, bool create, struct store **out, struct err *err)
+	MUST_CHECK;

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_bake.c - `hearth bake`: a spec on disk becomes an image. */
+#include "api/access.h"
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/progress.h"
+#include "api/settings.h"
+#include "bake/bake.h"
+#include "layers/base/clock.h"
+#include "registry/layout.h"
+#include "registry/tag.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+struct cmd_bake {
+	struct cli *cli;
+	struct store *store;
+	struct progress *progress;
+	struct network_host *hosts; /* owned */
+	size_t host_count;
+	int contextfd;
+	struct credentials credentials;
+	int64_t started_ms;
+};
+
+static int bake_read_file(const char *path, struct buf *out, struct err *err)
+{
+	auto_close int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+						   : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char piece[64 * 1024];
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(err, ERR_NOT_FOUND, "spec %s: %s", path, strerror(errno));
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+		if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
+			return err_ctx(err, "spec %s", path);
+	}
+	return n < 0 ? err_os(err, errno, "spec %s", path) : 0;
+}
+
+static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)
+{
+	const char *path = cli->args[0];
+	const char *platform = cli_text(cli, "platform");
+	const char *base = cli_text(cli, "base");
+	auto_buf struct buf text = BUF_INIT(SPEC_MAX);
+
+	if (bake_read_file(path, &text, err) < 0)
+		return -1;
+	if (spec_parse(buf_str(&text), out, err) < 0)
+		return err_ctx(err, "spec %s", path);
+	if (base)
+		out->base = str_of(base);
+	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
+		return err_ctx(err, "--platform");
+	for (size_t i = 0; i < json_array_size(out->warnings); i++)
+		(void)fprintf(stderr, "hearth: warning: %s: %s\n", path,
+			      json_string_value(json_array_get(out->warnings, i)));
+	return 0;
+}
+
+/* --context, else the spec's `context` beside the spec's file, else none. */
+static int bake_open_context(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
+{
+	const char *given = cli_text(cmd->cli, "context");
+	const char *slash = strrchr(cmd->cli->args[0], '/');
+	int dir_len = slash ? (int)(slash - cmd->cli->args[0]) + 1 : 0;
+	auto_free char *beside = NULL;
+
+	if (!given && spec->context.len == 0)
+		return 0;
+	if (!given) {
+		bool absolute = spec->context.ptr[0] == '/';
+
+		if (asprintf(&beside, "%.*s" STR_FMT, absolute ? 0 : dir_len, cmd->cli->args[0],
+			     STR_ARG(spec->context)) < 0)
+			abort();
+		given = beside;
+	}
+	cmd->contextfd = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cmd->contextfd < 0)
+		return err_set(err, ERR_NOT_FOUND, "context %s: %s", given, strerror(errno));
+	return 0;
+}
+
+static int bake_read_hosts(struct cmd_bake *cmd, struct err *err)
+{
+	struct cli_value hosts = cli_list(cmd->cli, "add-host");
+
+	cmd->hosts = calloc(hosts.count + 1, sizeof(*cmd->hosts));
+	if (!cmd->hosts)
+		abort();
+	for (size_t i = 0; i < hosts.count; i++) {
+		if (network_host_parse(str_of(hosts.at[i]), &cmd->hosts[i], err) < 0)
+			return err_ctx(err, "--add-host %s", hosts.at[i]);
+	}
+	cmd->host_count = hosts.count;
+	return 0;
+}
+
+static int bake_open_progress(struct cmd_bake *cmd, struct err *err)
+{
+	int columns;
+	bool terminal = settings_terminal(&columns);
+
+	return progress_open(cli_text(cmd->cli, "progress"), terminal, columns, &cmd->progress,
+			     err);
+}
+
+static int bake_tag(struct cmd_bake *cmd, const struct spec *spec, const char *name,
+		    const struct digest *image, struct err *err)
+{
+	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
+	AUTO(meta) struct meta *meta = NULL;
+	struct reference reference;
+	struct tag tag = {
+		.target = *image,
+		.manifest = *image,
+		.platform = spec->platform,
+		.at_ms = clock_now_ms(),
+	};
+	struct tag held;
+	int found;
+
+	if (reference_parse(str_of(name), &reference, err) < 0 ||
+	    reference_format(&reference, &canonical, err) < 0 ||
+	    meta_begin(cmd->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find(meta, buf_str(&canonical), &spec->platform, &held, err);
+	meta_abort(steal_ptr(&meta));
+	if (found < 0 || (found == 1 && digest_equal(&held.target, image)))
+		return found < 0 ? -1 : 0;
+	if (meta_begin(cmd->store, META_WRITE, &meta, err) < 0 ||
+	    tag_put(meta, buf_str(&canonical), &tag, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+/* Names are judged before a long bake, not after it. */
+static int bake_check_names(const struct cli *cli, struct err *err)
+{
+	struct cli_value tags = cli_list(cli, "tag");
+	const char *output = cli_text(cli, "output");
+	struct reference reference;
+
+	for (size_t i = 0; i < tags.count; i++) {
+		if (reference_parse(str_of(tags.at[i]), &reference, err) < 0)
+			return err_ctx(err, "--tag");
+		if (reference.kind != REFERENCE_REGISTRY || reference.has_digest)
+			return err_set(err, ERR_INVALID, "--tag %s: expected NAME[:TAG]",
+				       tags.at[i]);
+	}
+	if (output && !str_starts(str_of(output), STR("oci:")))
+		return err_set(err, ERR_REFUSED, "--output %s: oci:DIR[:TAG] is supported", output);
+	if (output && reference_parse(str_of(output), &reference, err) < 0)
+		return err_ctx(err, "--output");
+	return 0;
+}
+
+static int bake_output(struct cmd_bake *cmd, const struct digest *image, struct err *err)
+{
+	const char *output = cli_text(cmd->cli, "output");
+	struct bake_event event = {.kind = BAKE_EXPORT};
+	struct reference reference;
+	struct str tag;
+
+	if (!output)
+		return 0;
+	event.text = str_of(output);
+	progress_event(cmd->progress, &event);
+	if (reference_parse(str_of(output), &reference, err) < 0)
+		return err_ctx(err, "--output");
+	tag = reference.tag.len > 0 ? reference.tag : STR("latest");
+	if (layout_write(cmd->store, image, reference.path, tag, err) < 0)
+		return err_ctx(err, "--output %s", output);
+	event.kind = BAKE_DONE;
+	progress_event(cmd->progress, &event);
+	return 0;
+}
+
+static int bake_keep(struct cmd_bake *cmd, const struct spec *spec, const struct digest *image,
+		     struct err *err)
+{
+	struct cli_value tags = cli_list(cmd->cli, "tag");
+
+	for (size_t i = 0; i < tags.count; i++) {
+		if (bake_tag(cmd, spec, tags.at[i], image, err) < 0)
+			return err_ctx(err, "--tag %s", tags.at[i]);
+	}
+	return bake_output(cmd, image, err);
+}
+
+static json_t *bake_json(const struct cmd_bake *cmd, const struct bake_result *result)
+{
+	json_t *value = json_object();
+	char digest[DIGEST_TEXT_MAX];
+
+	(void)json_object_set_new(value, "digest",
+				  json_string(digest_format(&result->image, digest)));
+	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)result->size));
+	(void)json_object_set_new(value, "layers", json_integer((json_int_t)result->layers));
+	(void)json_object_set_new(value, "steps", json_integer((json_int_t)result->steps));
+	(void)json_object_set_new(value, "cachedSteps",
+				  json_integer((json_int_t)result->cached_steps));
+	(void)json_object_set_new(value, "durationMs",
+				  json_integer(clock_monotonic_ms() - cmd->started_ms));
+	return value;
+}
+
+static json_t *bake_error_json(const struct bake_result *result, const struct err *why)
+{
+	json_t *value = json_object();
+	json_t *error = json_object();
+
+	(void)json_object_set_new(error, "code", json_string(err_name(why->kind)));
+	(void)json_object_set_new(error, "message", json_from_str(str_of(why->text)));
+	if (result->failed_step > 0)
+		(void)json_object_set_new(error, "step",
+					  json_integer((json_int_t)result->failed_step));
+	if (why->kind == ERR_STEP)
+		(void)json_object_set_new(error, "exitCode", json_integer(result->exit_code));
+	(void)json_object_set_new(value, "error", error);
+	return value;
+}
+
+static void bake_print_json(json_t *owned)
+{
+	(void)json_dumpf(owned, stdout, JSON_COMPACT);
+	(void)putchar('\n');
+	json_decref(owned);
+}
+
+/* Words for people go to standard error; the digest is last on standard output. */
+static void bake_print(const struct cmd_bake *cmd, const struct bake_result *result)
+{
+	char digest[DIGEST_TEXT_MAX];
+	char size[HUMAN_TEXT_MAX];
+	char time[HUMAN_TEXT_MAX];
+	const char *progress = cli_text(cmd->cli, "progress");
+
+	if (cli_has(cmd->cli, "json")) {
+		bake_print_json(bake_json(cmd, result));
+		return;
+	}
+	if (!progress || strcmp(progress, "json") != 0)
+		(void)fprintf(stderr, "%zu steps, %zu cached; %zu layers, %s; %s\n", result->steps,
+			      result->cached_steps, result->layers, human_size(result->size, size),
+			      human_duration(clock_monotonic_ms() - cmd->started_ms, time));
+	(void)printf("%s\n", digest_format(&result->image, digest));
+}
+
+static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
+{
+	if (bake_check_names(cmd->cli, err) < 0 || bake_read_hosts(cmd, err) < 0 ||
+	    bake_open_context(cmd, spec, err) < 0 ||
+	    access_for(spec->base, &cmd->credentials, err) < 0 ||
+	    cli_open_store(cmd->cli, true, &cmd->store, err) < 0)
+		return -1;
+	return bake_open_progress(cmd, err);
+}
+
+static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
+{
+	struct bake_result result = {0};
+	struct bake_options options;
+
+	if (bake_open_all(cmd, spec, err) < 0)
+		return -1;
+	options = (struct bake_options){
+		.store = cmd->store,
+		.worker_path = cmd->cli->worker_path,
+		.agent_path = cmd->cli->agent_path,
+		.contextfd = cmd->contextfd,
+		.no_cache = cli_has(cmd->cli, "no-cache"),
+		.pull = cli_has(cmd->cli, "pull"),
+		.plain_http = cli_has(cmd->cli, "plain-http"),
+		.ca_file = cli_text(cmd->cli, "ca-file"),
+		.registry_user = str_of(cmd->credentials.user),
+		.registry_password = str_of(cmd->credentials.password),
+		.runtime = cli_text(cmd->cli, "runtime"),
+		.hosts = cmd->hosts,
+		.host_count = cmd->host_count,
+		.event = progress_event,
+		.event_ctx = cmd->progress,
+		.cancel = cmd->cli->cancel,
+	};
+	if (bake_run(spec, &options, &result, err) < 0 ||
+	    bake_keep(cmd, spec, &result.image, err) < 0) {
+		if (cli_has(cmd->cli, "json"))
+			bake_print_json(bake_error_json(&result, err));
+		return -1;
+	}
+	progress_close(steal_ptr(&cmd->progress));
+	bake_print(cmd, &result);
+	return 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	auto_spec struct spec spec = {0};
+	struct cmd_bake cmd = {.cli = cli, .contextfd = -1, .started_ms = clock_monotonic_ms()};
+	int result = bake_read_spec(cli, &spec, err);
+
+	if (result == 0)
+		result = bake_spec(&cmd, &spec, err);
+	progress_close(cmd.progress);
+	store_close(cmd.store);
+	auto_close_release(&cmd.contextfd);
+	free(cmd.hosts);
+	return result < 0 ? err_ctx(err, "bake %s", cli->args[0]) : 0;
+}
+
+static const struct cli_option options[] = {
+	{"base", "REF", "use this base instead of the spec's", false},
+	{"context", "DIR", "the directory that COPY reads", false},
+	{"add-host", "NAME=ADDR[:PORT]", "where a name lives, for the steps", true},
+	{"pull", NULL, "ask the registry although the base is here", false},
+	{"no-cache", NULL, "run every step anew", false},
+	{"platform", "OS/ARCH", "of the base; the host's by default", false},
+	{"tag", "NAME[:TAG]", "name the image in the store", true},
+	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},
+	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	ACCESS_OPTIONS,
+	{"runtime", "NAME", "crun, runc, or the path of another OCI runtime", false},
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_bake = {
+	.name = "bake",
+	.arguments = "SPEC",
+	.summary = "bake an image from a spec; prints its digest",
+	.detail = "SPEC is a file (or -) with an agent object or its image as JSON:\n"
+		  "  {\"base\": \"debian:bookworm-slim\", \"steps\": [\"RUN apt-get update\"]}\n"
+		  "Steps are RUN, COPY, ENV and WORKDIR. A step that ran before is CACHED.\n"
+		  "\n"
+		  "Exit codes: 0 done, 1 a command failed, 64 wrong usage or spec, 65 refused or\n"
+		  "damaged, 66 not found, 69 not possible here or a registry failed, 70 a system\n"
+		  "call failed, 74 disk full, 75 try again, 77 no access, 130 cancelled.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_history.c - `hearth history`: the steps behind an image, oldest first. */
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/lookup.h"
+
+#define HISTORY_COLUMNS ((size_t)200) /* of a step's text */
+
+static json_t *history_row(const struct lookup *image, const json_t *entry, size_t *layer)
+{
+	json_t *row = json_object();
+	char text[DIGEST_TEXT_MAX];
+
+	(void)json_object_set(row, "created", json_object_get(entry, "created"));
+	(void)json_object_set(row, "step", json_object_get(entry, "created_by"));
+	if (json_is_true(json_object_get(entry, "empty_layer")) ||
+	    *layer >= image->manifest.layer_count) {
+		(void)json_object_set_new(row, "layer", json_null());
+		return row;
+	}
+	(void)json_object_set_new(
+		row, "layer",
+		json_string(digest_format(&image->manifest.layers[*layer].digest, text)));
+	(void)json_object_set_new(row, "sizeBytes",
+				  json_integer((json_int_t)image->manifest.layers[*layer].size));
+	++*layer;
+	return row;
+}
+
+static int history_print(const json_t *row, struct err *err)
+{
+	auto_buf struct buf step = BUF_INIT(4 * HISTORY_COLUMNS + 1);
+	const json_t *created_by = json_object_get(row, "step");
+	const char *created = json_string_value(json_object_get(row, "created"));
+	char size[HUMAN_TEXT_MAX] = "-";
+
+	if (json_is_string(json_object_get(row, "layer")))
+		human_size((uint64_t)json_integer_value(json_object_get(row, "sizeBytes")), size);
+	if (json_is_string(created_by) &&
+	    human_line(json_str(created_by), HISTORY_COLUMNS, &step, err) < 0)
+		return -1;
+	(void)printf("%-24.24s %10s  %s\n", created ? created : "-", size, buf_str(&step).ptr);
+	return 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(store) struct store *store = NULL;
+	auto_lookup struct lookup image = LOOKUP_INIT;
+	AUTO(json) json_t *rows = json_array();
+	const json_t *history;
+	size_t layer = 0;
+
+	if (cli_open_store(cli, false, &store, err) < 0 ||
+	    lookup_named(cli, store, &image, err) < 0)
+		return -1;
+	history = json_object_get(image.config.document, "history");
+	for (size_t i = 0; i < json_array_size(history); i++)
+		(void)json_array_append_new(
+			rows, history_row(&image, json_array_get(history, i), &layer));
+	if (cli_has(cli, "json")) {
+		(void)json_dumpf(rows, stdout, JSON_COMPACT);
+		(void)putchar('\n');
+		return 0;
+	}
+	(void)printf("%-24s %10s  %s\n", "CREATED", "SIZE", "STEP");
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		if (history_print(json_array_get(rows, i), err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	LOOKUP_OPTION_PLATFORM,
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_history = {
+	.name = "history",
+	.arguments = "IMAGE",
+	.summary = "show the steps that made an image",
+	.detail = "IMAGE is a tag, a digest, or the beginning of one.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_images.c - `hearth images`: what is in the store, newest first. */
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/lookup.h"
+#include "bake/image.h"
+#include "layers/base/clock.h"
+#include "layers/base/json.h"
+#include "registry/tag.h"
+
+#include <string.h>
+
+#define IMAGES_MAX ((size_t)100000) /* rows of one listing */
+
+struct row {
+	char *name; /* owned; NULL for an image without a tag */
+	struct digest digest;
+	int64_t at_ms;
+};
+
+struct rows {
+	struct row *at; /* owned */
+	size_t count;
+	size_t cap;
+};
+
+static int rows_add(struct rows *rows, struct str name, const struct digest *digest, int64_t at_ms,
+		    struct err *err)
+{
+	struct row *more;
+
+	if (rows->count == IMAGES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %zu images", IMAGES_MAX);
+	if (rows->count == rows->cap) {
+		rows->cap = rows->cap ? rows->cap * 2 : 64;
+		more = reallocarray(rows->at, rows->cap, sizeof(*more));
+		if (!more)
+			abort();
+		rows->at = more;
+	}
+	rows->at[rows->count++] = (struct row){
+		.name = name.len > 0 ? strndup(name.ptr, name.len) : NULL,
+		.digest = *digest,
+		.at_ms = at_ms,
+	};
+	return 0;
+}
+
+static int rows_add_tag(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	return rows_add(ctx, reference, &tag->manifest, tag->at_ms, err);
+}
+
+/* An image that has a tag has its row already. */
+static int rows_add_image(void *ctx, const struct image *image, struct err *err)
+{
+	struct rows *rows = ctx;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		if (digest_equal(&rows->at[i].digest, &image->manifest))
+			return 0;
+	}
+	return rows_add(rows, STR(""), &image->manifest, image->baked_ms, err);
+}
+
+static int rows_newest_first(const void *a, const void *b)
+{
+	const struct row *left = a;
+	const struct row *right = b;
+
+	return (left->at_ms < right->at_ms) - (left->at_ms > right->at_ms);
+}
+
+static int images_print_json(struct store *store, const struct row *row, json_t *out,
+			     struct err *err)
+{
+	auto_lookup struct lookup image = LOOKUP_INIT;
+	json_t *value = json_object();
+	char digest[DIGEST_TEXT_MAX];
+	char platform[PLATFORM_TEXT_MAX];
+	char when[CLOCK_TEXT_MAX];
+
+	(void)json_array_append_new(out, value);
+	if (lookup_read(store, &row->digest, &image, err) < 0)
+		return -1;
+	(void)json_object_set_new(value, "name", row->name ? json_string(row->name) : json_null());
+	(void)json_object_set_new(value, "digest",
+				  json_string(digest_format(&row->digest, digest)));
+	(void)json_object_set_new(value, "platform",
+				  json_string(platform_format(&image.config.platform, platform)));
+	(void)json_object_set_new(value, "sizeBytes",
+				  json_integer((json_int_t)lookup_size(&image)));
+	(void)json_object_set_new(value, "layers",
+				  json_integer((json_int_t)image.manifest.layer_count));
+	(void)json_object_set_new(value, "at", json_string(clock_format(row->at_ms, when)));
+	return 0;
+}
+
+static int images_print_row(struct store *store, const struct row *row, struct err *err)
+{
+	auto_lookup struct lookup image = LOOKUP_INIT;
+	char hex[DIGEST_HEX_MAX];
+	char size[HUMAN_TEXT_MAX];
+	char age[HUMAN_TEXT_MAX];
+
+	if (lookup_read(store, &row->digest, &image, err) < 0)
+		return -1;
+	(void)printf("%-44s %.12s %10s %6zu  %s\n", row->name ? row->name : "-",
+		     digest_hex(&row->digest, hex), human_size(lookup_size(&image), size),
+		     image.manifest.layer_count, human_age(clock_now_ms() - row->at_ms, age));
+	return 0;
+}
+
+static int images_print(const struct cli *cli, struct store *store, const struct rows *rows,
+			struct err *err)
+{
+	AUTO(json) json_t *list = json_array();
+	bool json = cli_has(cli, "json");
+
+	if (!json && rows->count > 0)
+		(void)printf("%-44s %-12s %10s %6s  %s\n", "NAME", "DIGEST", "SIZE", "LAYERS",
+			     "WHEN");
+	for (size_t i = 0; i < rows->count; i++) {
+		if ((json ? images_print_json(store, &rows->at[i], list, err)
+			  : images_print_row(store, &rows->at[i], err)) < 0)
+			return -1;
+	}
+	if (json) {
+		(void)json_dumpf(list, stdout, JSON_COMPACT);
+		(void)putchar('\n');
+	}
+	return 0;
+}
+
+static int images_read(struct store *store, struct rows *rows, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0 ||
+	    tag_each(meta, rows_add_tag, rows, err) < 0 ||
+	    image_each(meta, rows_add_image, rows, err) < 0)
+		return -1;
+	if (rows->count > 0)
+		qsort(rows->at, rows->count, sizeof(*rows->at), rows_newest_first);
+	return 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(store) struct store *store = NULL;
+	struct rows rows = {0};
+	int result;
+
+	if (cli_open_store(cli, false, &store, err) < 0)
+		return -1;
+	result = images_read(store, &rows, err);
+	if (result == 0)
+		result = images_print(cli, store, &rows, err);
+	for (size_t i = 0; i < rows.count; i++)
+		free(rows.at[i].name);
+	free(rows.at);
+	return result;
+}
+
+static const struct cli_option options[] = {
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_images = {
+	.name = "images",
+	.arguments = "",
+	.summary = "list the images in the store",
+	.detail = "",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 0,
+	.args_max = 0,
+	.run = run,
+};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_inspect.c - `hearth inspect`: what an image is. */
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/lookup.h"
+
+static void inspect_strings(const char *title, const json_t *array)
+{
+	for (size_t i = 0; i < json_array_size(array); i++)
+		(void)printf("%-12s%s\n", i == 0 ? title : "",
+			     json_string_value(json_array_get(array, i)));
+}
+
+static void inspect_string(const char *title, const json_t *value)
+{
+	if (json_string_length(value) > 0)
+		(void)printf("%-12s%s\n", title, json_string_value(value));
+}
+
+static void inspect_layers(const struct lookup *image)
+{
+	char digest[DIGEST_TEXT_MAX];
+	char size[HUMAN_TEXT_MAX];
+
+	for (size_t i = 0; i < image->manifest.layer_count; i++)
+		(void)printf("%-12s%s %10s\n", i == 0 ? "layers" : "",
+			     digest_format(&image->manifest.layers[i].digest, digest),
+			     human_size(image->manifest.layers[i].size, size));
+}
+
+static void inspect_print(const struct lookup *image)
+{
+	const json_t *config = json_object_get(image->config.document, "config");
+	char text[DIGEST_TEXT_MAX];
+	char platform[PLATFORM_TEXT_MAX];
+	char size[HUMAN_TEXT_MAX];
+
+	(void)printf("%-12s%s\n", "digest", digest_format(&image->digest, text));
+	(void)printf("%-12s%s\n", "config", digest_format(&image->manifest.config.digest, text));
+	(void)printf("%-12s%s\n", "platform", platform_format(&image->config.platform, platform));
+	(void)printf("%-12s%s\n", "size", human_size(lookup_size(image), size));
+	inspect_string("created", json_object_get(image->config.document, "created"));
+	inspect_string("workdir", json_object_get(config, "WorkingDir"));
+	inspect_string("user", json_object_get(config, "User"));
+	inspect_strings("env", json_object_get(config, "Env"));
+	inspect_strings("entrypoint", json_object_get(config, "Entrypoint"));
+	inspect_strings("cmd", json_object_get(config, "Cmd"));
+	inspect_layers(image);
+}
+
+static void inspect_json(const struct lookup *image)
+{
+	AUTO(json) json_t *value = json_object();
+	char text[DIGEST_TEXT_MAX];
+
+	(void)json_object_set_new(value, "digest",
+				  json_string(digest_format(&image->digest, text)));
+	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)lookup_size(image)));
+	(void)json_object_set(value, "manifest", image->manifest.document);
+	(void)json_object_set(value, "config", image->config.document);
+	(void)json_dumpf(value, stdout, JSON_COMPACT);
+	(void)putchar('\n');
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(store) struct store *store = NULL;
+	auto_lookup struct lookup image = LOOKUP_INIT;
+
+	if (cli_open_store(cli, false, &store, err) < 0 ||
+	    lookup_named(cli, store, &image, err) < 0)
+		return -1;
+	if (cli_has(cli, "json"))
+		inspect_json(&image);
+	else
+		inspect_print(&image);
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	LOOKUP_OPTION_PLATFORM,
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_inspect = {
+	.name = "inspect",
+	.arguments = "IMAGE",
+	.summary = "show an image's configuration and layers",
+	.detail = "IMAGE is a tag, a digest, or the beginning of one.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};

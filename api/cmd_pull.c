@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_pull.c - `hearth pull`: an image from a registry or a layout, into the store. */
+#include "api/access.h"
+#include "api/cli.h"
+#include "api/progress.h"
+#include "api/settings.h"
+#include "bake/base.h"
+
+static void pull_hear(void *ctx, const json_t *progress)
+{
+	struct bake_event event = {.kind = BAKE_PULL};
+	struct digest digest;
+
+	if (!base_read_progress(progress, &digest, &event))
+		return;
+	progress_event(ctx, &event);
+}
+
+static int pull_show_end(struct progress *progress, const json_t *answer, struct err *err)
+{
+	struct bake_event event = {.kind = BAKE_BASE_DONE};
+	struct digest digest;
+	struct str text;
+
+	if (json_need_string(answer, "", "manifest", &text, err) < 0 ||
+	    digest_parse(text, &digest, err) < 0)
+		return -1;
+	event.digest = &digest;
+	progress_event(progress, &event);
+	return 0;
+}
+
+static void pull_print(const struct cli *cli, const json_t *answer)
+{
+	if (cli_has(cli, "json")) {
+		(void)json_dumpf(answer, stdout, JSON_COMPACT);
+		(void)putchar('\n');
+		return;
+	}
+	(void)printf("%s\n", json_string_value(json_object_get(answer, "manifest")));
+}
+
+static int pull_call(struct cli *cli, struct store *store, struct progress *progress,
+		     const struct base_request *request, struct err *err)
+{
+	const struct asker asker = {
+		.store = store,
+		.worker_path = cli->worker_path,
+		.progress = pull_hear,
+		.ctx = progress,
+		.cancel = cli->cancel,
+	};
+	struct bake_event event = {.kind = BAKE_BASE, .text = request->reference};
+	AUTO(json) json_t *json = base_request_format(store, request);
+	AUTO(json) json_t *answer = NULL;
+
+	progress_event(progress, &event);
+	if (asker_call(&asker, "pull", json, &answer, err) < 0 ||
+	    pull_show_end(progress, answer, err) < 0)
+		return -1;
+	pull_print(cli, answer);
+	return 0;
+}
+
+/* The canonical name is what is tagged. */
+static int pull_request(const struct cli *cli, struct buf *canonical,
+			struct credentials *credentials, struct base_request *out, struct err *err)
+{
+	const char *platform = cli_text(cli, "platform");
+	struct reference reference;
+
+	platform_host(&out->platform);
+	if (reference_parse(str_of(cli->args[0]), &reference, err) < 0 ||
+	    reference_format(&reference, canonical, err) < 0 ||
+	    access_for(str_of(cli->args[0]), credentials, err) < 0)
+		return -1;
+	if (reference.kind == REFERENCE_SCRATCH)
+		return err_set(err, ERR_INVALID, "scratch is nothing; there is nothing to pull");
+	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
+		return err_ctx(err, "--platform");
+	out->reference = buf_str(canonical);
+	out->plain_http = cli_has(cli, "plain-http");
+	out->ca_file = cli_text(cli, "ca-file");
+	out->user = str_of(credentials->user);
+	out->password = str_of(credentials->password);
+	return 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
+	AUTO(store) struct store *store = NULL;
+	AUTO(progress) struct progress *progress = NULL;
+	struct base_request request = {0};
+	struct credentials credentials;
+	int columns;
+	bool terminal = settings_terminal(&columns);
+
+	if (pull_request(cli, &canonical, &credentials, &request, err) < 0 ||
+	    progress_open(cli_text(cli, "progress"), terminal, columns, &progress, err) < 0 ||
+	    cli_open_store(cli, true, &store, err) < 0 ||
+	    pull_call(cli, store, progress, &request, err) < 0)
+		return err_ctx(err, "pull %s", cli->args[0]);
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"platform", "OS/ARCH", "which image of several; the host's by default", false},
+	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	ACCESS_OPTIONS,
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_pull = {
+	.name = "pull",
+	.arguments = "REFERENCE",
+	.summary = "fetch an image; prints its digest",
+	.detail = "REFERENCE is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or oci:DIR[:TAG].\n"
+		  "Credentials are read from Docker's config.json.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hearth.c - the program `hearth`: finds the command, and ends with its code. */
+#include "api/cli.h"
+#include "api/settings.h"
+#include "layers/base/nearest.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const struct cli_command *const commands[] = {
+	&cli_bake, &cli_pull, &cli_images, &cli_inspect, &cli_history,
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static struct cancel main_cancel; /* a signal handler has no other way to reach it */
+
+static void main_on_signal(int number)
+{
+	(void)number;
+	cancel_raise(&main_cancel);
+}
+
+static int main_catch_signals(struct err *err)
+{
+	/* Once: a second ^C ends us at once, and the next bake cleans up. */
+	struct sigaction action = {.sa_handler = main_on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	if (cancel_init(&main_cancel, err) < 0)
+		return -1;
+	if (sigaction(SIGINT, &action, NULL) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
+	    sigaction(SIGHUP, &action, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return err_os(err, errno, "catch signals");
+	return 0;
+}
+
+static int main_help(FILE *out, int code)
+{
+	(void)fprintf(out, "hearth COMMAND [OPTIONS]\n\n"
+			   "Bakes container images from a base and steps; each step runs once.\n\n"
+			   "Commands:\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		(void)fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+	(void)fprintf(out,
+		      "\nhearth COMMAND --help says more; hearth --version says which this is.\n");
+	return code;
+}
+
+static int main_fail(const struct err *err)
+{
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "hearth: %s\n", err->text);
+	return err_exit_code(err->kind);
+}
+
+static const struct cli_command *main_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+static int main_unknown(const char *name)
+{
+	const char *names[COMMANDS];
+	char hint[NEAREST_HINT_MAX];
+	struct err err;
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i]->name;
+	(void)err_set(&err, ERR_INVALID, "there is no command %s%s; see hearth --help", name,
+		      nearest_hint(str_of(name), names, COMMANDS, hint));
+	return main_fail(&err);
+}
+
+static int main_flush(int code)
+{
+	struct err err;
+
+	if (fflush(stdout) == 0 || code != 0)
+		return code;
+	(void)err_os(&err, errno, "write standard output");
+	return main_fail(&err);
+}
+
+static int main_do(struct cli *cli, int argc, char **argv, struct err *err)
+{
+	if (main_catch_signals(err) < 0 || cli_parse(cli, argc, argv, err) < 0)
+		return -1;
+	if (cli_has(cli, "help")) {
+		cli_print_help(cli->command, stdout);
+		return 0;
+	}
+	if (settings_load(cli, err) < 0)
+		return -1;
+	return cli->command->run(cli, err);
+}
+
+static int main_run(const struct cli_command *command, int argc, char **argv)
+{
+	struct cli cli = {.command = command, .cancel = &main_cancel};
+	struct err err = {0};
+	int code = 0;
+
+	if (main_do(&cli, argc, argv, &err) < 0)
+		code = main_fail(&err);
+	cli_done(&cli);
+	cancel_done(&main_cancel);
+	return main_flush(code);
+}
+
+/* `hearth help [COMMAND]`, in all its spellings. */
+static int main_help_for(const char *name)
+{
+	const struct cli_command *command = name ? main_find(name) : NULL;
+
+	if (!name)
+		return main_flush(main_help(stdout, 0));
+	if (!command)
+		return main_unknown(name);
+	cli_print_help(command, stdout);
+	return main_flush(0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct cli_command *command;
+
+	if (!name)
+		return main_help(stderr, err_exit_code(ERR_INVALID));
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+		return main_help_for(argc > 2 ? argv[2] : NULL);
+	if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+		(void)printf("hearth %s\n", HEARTH_VERSION);
+		return main_flush(0);
+	}
+	command = main_find(name);
+	return command ? main_run(command, argc - 2, argv + 2) : main_unknown(name);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* human.h - sizes and durations as people read them. */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#include <stdint.h>
+
+#define HUMAN_TEXT_MAX ((size_t)32)
+
+/* Decimal units, as registries show: "0 B", "999 B", "1.2 kB", "68.4 MB". */
+const char *human_size(uint64_t bytes, char text[static HUMAN_TEXT_MAX]);
+
+/* "0.3s", "12.0s", "3m05s". */
+const char *human_duration(int64_t ms, char text[static HUMAN_TEXT_MAX]);
+
+/* "5 minutes ago". */
+const char *human_age(int64_t ms, char text[static HUMAN_TEXT_MAX]);
+
+/*
+ * Append one line of foreign text, fit to show on a terminal: control bytes
+ * and escape sequences gone, cut to width columns, bytes outside UTF-8 as "?".
+ */
+int human_line(struct str text, size_t width, struct buf *out, struct err *err) MUST_CHECK;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/lookup.h"
+
+#include "bake/image.h"
+#include "layers/blob.h"
+#include "registry/tag.h"
+
+#define LOOKUP_HEX_MIN 6 /* shorter beginnings are names */
+
+struct lookup_prefix {
+	struct str hex;
+	size_t count;
+	struct digest found;
+};
+
+static int lookup_consider(struct lookup_prefix *prefix, const struct digest *digest)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	if (digest->algorithm != DIGEST_SHA256 ||
+	    !str_starts(str_of(digest_hex(digest, hex)), prefix->hex))
+		return 0;
+	if (prefix->count == 0 || !digest_equal(&prefix->found, digest))
+		prefix->count++;
+	prefix->found = *digest;
+	return 0;
+}
+
+static int lookup_baked(void *ctx, const struct image *image, struct err *err)
+{
+	(void)err;
+	return lookup_consider(ctx, &image->manifest);
+}
+
+static int lookup_tagged(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	(void)err;
+	(void)reference;
+	return lookup_consider(ctx, &tag->manifest);
+}
+
+static bool lookup_is_hex(struct str text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (!strchr("0123456789abcdef", text.ptr[i]))
+			return false;
+	}
+	return text.len >= LOOKUP_HEX_MIN && text.len <= 2 * DIGEST_BYTES_MAX;
+}
+
+static int lookup_prefix(struct meta *meta, struct str text, struct digest *out, struct err *err)
+{
+	struct lookup_prefix prefix = {.hex = text};
+
+	if (str_starts(text, STR("sha256:"))) {
+		prefix.hex.ptr += strlen("sha256:");
+		prefix.hex.len -= strlen("sha256:");
+	}
+	if (!lookup_is_hex(prefix.hex))
+		return 0;
+	if (image_each(meta, lookup_baked, &prefix, err) < 0 ||
+	    tag_each(meta, lookup_tagged, &prefix, err) < 0)
+		return -1;
+	if (prefix.count > 1)
+		return err_set(err, ERR_INVALID,
+			       "%zu images begin with " STR_FMT "; give more of the digest",
+			       prefix.count, STR_ARG(text));
+	*out = prefix.found;
+	return prefix.count == 1;
+}
+
+static int lookup_tag(struct meta *meta, struct str text, const struct platform *platform,
+		      struct digest *out, struct err *err)
+{
+	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct reference reference;
+	struct tag tag;
+	int found;
+
+	if (reference_parse(text, &reference, err) < 0 ||
+	    reference_format(&reference, &canonical, err) < 0)
+		return -1;
+	found = tag_find(meta, buf_str(&canonical), platform, &tag, err);
+	if (found == 1)
+		*out = tag.manifest;
+	return found;
+}
+
+int lookup_image(struct store *store, const char *text, const struct platform *platform,
+		 struct digest *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct str name = str_of(text);
+	int found;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = lookup_prefix(meta, name, out, err);
+	if (found == 0 && !str_starts(name, STR("sha256:")))
+		found = lookup_tag(meta, name, platform, out, err);
+	if (found == 0)
+		return err_set(
+			err, ERR_NOT_FOUND,
+			"no image %s here; hearth images lists them, hearth pull fetches one",
+			text);
+	return found < 0 ? -1 : 0;
+}
+
+int lookup_read(struct store *store, const struct digest *digest, struct lookup *out,
+		struct err *err)
+{
+	out->digest = *digest;
+	if (blob_read_all(store, digest, &out->manifest_text, err) < 0 ||
+	    manifest_parse(buf_str(&out->manifest_text), &out->manifest, err) < 0 ||
+	    blob_read_all(store, &out->manifest.config.digest, &out->config_text, err) < 0 ||
+	    image_config_parse(buf_str(&out->config_text), &out->config, err) < 0)
+		return err_ctx(err, "read the image");
+	return 0;
+}
+
+uint64_t lookup_size(const struct lookup *lookup)
+{
+	uint64_t size = lookup->manifest.config.size + lookup->manifest_text.len;
+
+	for (size_t i = 0; i < lookup->manifest.layer_count; i++)
+		size += lookup->manifest.layers[i].size;
+	return size;
+}
+
+int lookup_named(const struct cli *cli, struct store *store, struct lookup *out, struct err *err)
+{
+	const char *text = cli_text(cli, "platform");
+	struct platform platform;
+	struct digest digest;
+
+	platform_host(&platform);
+	if (text && platform_parse(str_of(text), &platform, err) < 0)
+		return err_ctx(err, "--platform");
+	if (lookup_image(store, cli->args[0], &platform, &digest, err) < 0)
+		return -1;
+	return lookup_read(store, &digest, out, err);
+}
+
+void lookup_done(struct lookup *lookup)
+{
+	manifest_done(&lookup->manifest);
+	image_config_done(&lookup->config);
+	buf_done(&lookup->manifest_text);
+	buf_done(&lookup->config_text);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup.h - the image that a user names: a digest, the beginning of one, or a
+ * reference that has a tag here.
+ */
+#pragma once
+
+#include "api/cli.h"
+#include "registry/manifest.h"
+
+/* ERR_NOT_FOUND says what to do; ERR_INVALID for a beginning that fits several. */
+int lookup_image(struct store *store, const char *text, const struct platform *platform,
+		 struct digest *out, struct err *err) MUST_CHECK;
+
+/* Manifest and config of an image, read and parsed. */
+struct lookup {
+	struct digest digest;
+	struct buf manifest_text; /* owned */
+	struct buf config_text;   /* owned */
+	struct manifest manifest;
+	struct image_config config;
+};
+
+#define LOOKUP_INIT                                               \
+	((struct lookup){.manifest_text = BUF_INIT(MANIFEST_MAX), \
+			 .config_text = BUF_INIT(IMAGE_CONFIG_MAX)})
+
+int lookup_read(struct store *store, const struct digest *digest, struct lookup *out,
+		struct err *err) MUST_CHECK;
+void lookup_done(struct lookup *lookup);
+
+/* Bytes of layers, config and manifest. */
+uint64_t lookup_size(const struct lookup *lookup);
+
+/* The image of the command's first argument, for the platform that it asks for. */
+#define LOOKUP_OPTION_PLATFORM                                                                \
+	{                                                                                     \
+		"platform", "OS/ARCH", "which image of several; the host's by default", false \
+	}
+int lookup_named(const struct cli *cli, struct store *store, struct lookup *out, struct err *err)
+	MUST_CHECK;
+
+static inline void auto_lookup_release(struct lookup *slot)
+{
+	lookup_done(slot);
+}
+#define auto_lookup AUTO(lookup)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/settings.h"
+
+#include "layers/base/log.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#define SETTINGS_MAP_MIN ((uint64_t)1024 * 1024)
+#define SETTINGS_COLUMNS 100 /* of a terminal that does not say */
+
+static char *settings_join(const char *a, const char *b)
+{
+	char *text;
+
+	if (asprintf(&text, "%s%s", a, b) < 0)
+		abort();
+	return text;
+}
+
+static int settings_relative(const char *path, char **out, struct err *err)
+{
+	char cwd[PATH_MAX];
+	auto_free char *slashed = settings_join("/", path);
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return err_os(err, errno, "find the working directory");
+	*out = settings_join(cwd, slashed);
+	return 0;
+}
+
+static int settings_data_path(struct cli *cli, struct err *err)
+{
+	const char *given = cli_text(cli, "data");
+	const char *base = getenv("XDG_DATA_HOME");
+	const char *home = getenv("HOME");
+
+	if (!given)
+		given = getenv("HEARTH_DATA");
+	if (given && *given && *given != '/')
+		return settings_relative(given, &cli->data_path, err);
+	if (given && *given)
+		cli->data_path = settings_join(given, "");
+	else if (geteuid() == 0)
+		cli->data_path = settings_join("/var/lib/hearth", "");
+	else if (base && *base == '/')
+		cli->data_path = settings_join(base, "/hearth");
+	else if (home && *home == '/')
+		cli->data_path = settings_join(home, "/.local/share/hearth");
+	else
+		return err_set(err, ERR_INVALID,
+			       "no data directory: give --data DIR, or set HEARTH_DATA");
+	return 0;
+}
+
+/* A program of ours: beside this one, so that a build tree runs in place, else in libexec. */
+static char *settings_program(const char *self_dir, const char *name)
+{
+	char *beside = settings_join(self_dir, name);
+	struct stat st;
+
+	if (stat(beside, &st) == 0)
+		return beside;
+	free(beside);
+	return settings_join(HEARTH_LIBEXEC "/", name);
+}
+
+static int settings_programs(struct cli *cli, struct err *err)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return err_os(err, errno, "find this program");
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		slash[1] = '\0';
+	cli->worker_path = settings_program(self, "hearth-worker");
+	cli->agent_path = settings_program(self, "hearth-agent");
+	return 0;
+}
+
+static int settings_map_bytes(struct cli *cli, struct err *err)
+{
+	const char *text = getenv("HEARTH_MAP_BYTES");
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	cli->map_bytes = strtoull(text, &end, 10);
+	if (errno || *end || cli->map_bytes < SETTINGS_MAP_MIN)
+		return err_set(err, ERR_INVALID,
+			       "HEARTH_MAP_BYTES: expected at least 1048576 bytes, found %s", text);
+	return 0;
+}
+
+bool settings_terminal(int *out_columns)
+{
+	const char *term = getenv("TERM");
+	struct winsize size;
+
+	*out_columns = SETTINGS_COLUMNS;
+	if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
+		return false;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		*out_columns = size.ws_col;
+	return true;
+}
+
+char *settings_docker_config(void)
+{
+	const char *dir = getenv("DOCKER_CONFIG");
+	const char *home = getenv("HOME");
+
+	if (dir && *dir)
+		return settings_join(dir, "/config.json");
+	if (home && *home)
+		return settings_join(home, "/.docker/config.json");
+	return NULL;
+}
+
+int settings_load(struct cli *cli, struct err *err)
+{
+	if (getenv("HEARTH_LOG"))
+		log_set_level(LOG_DEBUG);
+	if (settings_data_path(cli, err) < 0 || settings_programs(cli, err) < 0)
+		return -1;
+	return settings_map_bytes(cli, err);
+}

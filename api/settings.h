@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings.h - what the surroundings say: options first, then the environment,
+ * then defaults. settings.c is the only file that reads the environment.
+ *
+ *	HEARTH_DATA       the data directory
+ *	HEARTH_MAP_BYTES  size of the store's maps, for hosts without the address space
+ *	HEARTH_LOG        debug lines on standard error
+ *	DOCKER_CONFIG     the directory of config.json, for credentials
+ */
+#pragma once
+
+#include "api/cli.h"
+
+/* Fill the cli's paths. */
+int settings_load(struct cli *cli, struct err *err) MUST_CHECK;
+
+/* Whether a live display is wanted on standard error, and how wide it is. */
+bool settings_terminal(int *out_columns);
+
+/* The path of Docker's config.json, or NULL. The caller frees it. */
+char *settings_docker_config(void);

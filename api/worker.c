@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c - the program `hearth-worker`: one process of a bake, in one role. */
+#include "bake/work.h"
+
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} roles[] = {
+	{"step", work_step},
+	{"pull", work_pull},
+};
+
+int main(int argc, char **argv)
+{
+	/* Names of files are bytes; libarchive wants a locale that can hold them. */
+	if (!setlocale(LC_CTYPE, "C.UTF-8") || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return 1;
+	(void)umask(0); /* modes are what an image says */
+	for (size_t i = 0; argc == 2 && i < sizeof(roles) / sizeof(roles[0]); i++) {
+		if (strcmp(argv[1], roles[i].name) == 0)
+			return roles[i].run();
+	}
+	(void)fprintf(stderr, "hearth-worker is started by hearth, and by nothing else\n");
+	return err_exit_code(ERR_INVALID);
+}
