@@ -11,6 +11,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <assert.h>
 #include <endian.h>
 #include <locale.h>
 #include <sys/mman.h>
@@ -31,25 +32,31 @@ struct diff_tar {
 	locale_t before;
 };
 
+/*
+ * To libarchive no write ever fails, since it leaks when one does; who calls it
+ * looks at sink_failed afterwards.
+ */
 static la_ssize_t tar_write(struct archive *archive, void *ctx, const void *bytes, size_t len)
 {
 	struct diff_tar *tar = ctx;
+	struct sink *sink = tar->out->sink;
 
-	if (tar->sink_failed ||
-	    tar->out->sink->write(tar->out->sink, (struct str){bytes, len}, &tar->sink_err) < 0) {
+	assert(archive == tar->archive);
+	if (!tar->sink_failed && sink->write(sink, (struct str){bytes, len}, &tar->sink_err) < 0)
 		tar->sink_failed = true;
-		archive_set_error(archive, EIO, "the sink failed");
-		return ARCHIVE_FATAL;
-	}
 	return (la_ssize_t)len;
 }
 
-static int tar_error(const struct diff_tar *tar, struct err *err)
+/* A warning says that a name is not UTF-8; it is written as it is. */
+static int tar_check(const struct diff_tar *tar, la_ssize_t done, struct err *err)
 {
-	if (!tar->sink_failed)
+	if (tar->sink_failed) {
+		*err = tar->sink_err;
+		return -1;
+	}
+	if (done < 0 && done != ARCHIVE_WARN)
 		return err_set(err, ERR_OS, "write tar: %s", archive_error_string(tar->archive));
-	*err = tar->sink_err;
-	return -1;
+	return 0;
 }
 
 static int tar_set_locale(struct diff_tar *tar, struct err *err)
@@ -79,7 +86,7 @@ int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct 
 	    archive_write_set_options(tar->archive, "pax:xattrheader=SCHILY") != ARCHIVE_OK ||
 	    archive_write_set_bytes_per_block(tar->archive, 0) != ARCHIVE_OK ||
 	    archive_write_open(tar->archive, tar, NULL, tar_write, NULL) != ARCHIVE_OK)
-		return tar_error(tar, err);
+		return err_set(err, ERR_OS, "write tar: %s", archive_error_string(tar->archive));
 	*out_tar = steal_ptr(&tar);
 	return 0;
 }
@@ -88,7 +95,7 @@ void diff_tar_close(struct diff_tar *tar)
 {
 	if (!tar)
 		return;
-	tar->sink_failed = true; /* freeing must not write an end */
+	tar->sink_failed = true; /* freeing writes an end, which nobody wants */
 	archive_entry_free(tar->entry);
 	(void)archive_write_free(tar->archive);
 	hasher_done(&tar->content);
@@ -175,12 +182,9 @@ static void tar_fill(struct archive_entry *raw, const struct diff_entry *entry)
 		tar_fill_attrs(raw, entry->attrs);
 }
 
-/* A warning says that a name is not UTF-8; it is written as it is. */
 static int tar_write_header(struct diff_tar *tar, struct err *err)
 {
-	int done = archive_write_header(tar->archive, tar->entry);
-
-	return done == ARCHIVE_OK || done == ARCHIVE_WARN ? 0 : tar_error(tar, err);
+	return tar_check(tar, archive_write_header(tar->archive, tar->entry), err);
 }
 
 int diff_tar_entry(struct diff_tar *tar, const struct diff_entry *entry, struct err *err)
@@ -222,8 +226,10 @@ static int tar_write_data(struct diff_tar *tar, struct str bytes, struct err *er
 	while (bytes.len > 0) {
 		la_ssize_t n = archive_write_data(tar->archive, bytes.ptr, bytes.len);
 
+		if (tar_check(tar, n, err) < 0)
+			return -1;
 		if (n <= 0)
-			return tar_error(tar, err);
+			return err_set(err, ERR_OS, "write tar: more bytes than the entry has");
 		bytes.ptr += n;
 		bytes.len -= (size_t)n;
 	}
@@ -259,8 +265,8 @@ int diff_tar_hole(struct diff_tar *tar, int64_t len, struct err *err)
 
 int diff_tar_finish(struct diff_tar *tar, struct digest *content, struct err *err)
 {
-	if (archive_write_close(tar->archive) != ARCHIVE_OK)
-		return tar_error(tar, err);
+	if (tar_check(tar, archive_write_close(tar->archive), err) < 0)
+		return -1;
 	hasher_final(&tar->content, content);
 	return 0;
 }
