@@ -10,7 +10,10 @@
  * directory source contributes its content and, below the top, its
  * directories' modes.
  *
- * Only what COPY names is read. Devices and sockets are refused by name.
+ * Only what COPY names is read. Devices, sockets and fifos are refused by name,
+ * and so is a context with a .dockerignore until its patterns are kept.
+ * Attributes are user.* and security.capability. A file that changes while it
+ * is read is ERR_UNAVAILABLE.
  */
 #pragma once
 

@@ -2,9 +2,10 @@
 /*
  * copy.h - COPY and WORKDIR carried out in a machine's merged root.
  *
- * Destinations are resolved inside the root by the kernel, symlinks included.
- * Existing files and links inside a copied tree are replaced, never written
- * through. The rules are C4..C18 of the instruction reference that the tests
+ * Destinations are resolved inside the root, symlinks included, from held
+ * descriptors (place_priv.h). Existing files and links inside a copied tree
+ * are replaced, never written through; a link in a directory's place is
+ * followed inside the root. The rules are C4..C18 of the instruction reference that the tests
  * list; times are kept, xattrs too where the file system takes them, hard
  * links within one source stay links. Order: owner, mode, xattrs, times.
  *

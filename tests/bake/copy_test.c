@@ -335,6 +335,27 @@ static void owners_are_given_to_all_that_is_made(void **state)
 	check_owner(scene, "root/num", 12, 50);
 }
 
+static void ids_are_those_of_the_machine(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "d";
+	struct copy_spec spec = make_spec(scene, &source, 1, "/new/dir");
+	struct err err = {0};
+
+	spec.first_id = 200000;
+	scene_dir(scene, "context/d", 0755);
+	scene_dir(scene, "context/d/sub", 0755);
+	scene_file(scene, "context/d/f", "x", 0644);
+	scene_link(scene, "context/d/l", "f");
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	check_owner(scene, "root/new", 200000, 200000);
+	check_owner(scene, "root/new/dir/sub", 200000, 200000);
+	check_owner(scene, "root/new/dir/l", 200000, 200000);
+	spec.chown = "12:34";
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	check_owner(scene, "root/new/dir/f", 200012, 200034);
+}
+
 static void modes_are_given_and_parents_can_be_entered(void **state)
 {
 	struct scene *scene = *state;
@@ -530,6 +551,7 @@ int main(void)
 		SCENE_TEST(rings_of_links_end),
 		SCENE_TEST(hard_links_within_a_source_are_kept),
 		SCENE_TEST(owners_are_given_to_all_that_is_made),
+		SCENE_TEST(ids_are_those_of_the_machine),
 		SCENE_TEST(modes_are_given_and_parents_can_be_entered),
 		SCENE_TEST(times_attributes_and_holes_are_kept),
 		SCENE_TEST(several_sources_need_a_directory),
