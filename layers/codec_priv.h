@@ -9,12 +9,14 @@
  */
 #pragma once
 
-#include "layers/base/buf.h"
+#include "layers/chunk_priv.h"
+
+#define CODEC_NAME_MAX (CHUNK_CODEC_MAX + 1)
 
 struct codec_context; /* of one thread */
 
 struct codec {
-	const char *(*name)(void);
+	void (*name)(char text[static CODEC_NAME_MAX]);
 	struct codec_context *(*open)(void);
 	void (*close)(struct codec_context *context);
 	/* The most bytes that a frame of len plain bytes can have. */

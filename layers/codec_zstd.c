@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/codec_priv.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <zstd.h>
 
 #define ZSTD_LEVEL 3
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
 
 struct codec_context {
 	ZSTD_CCtx *compress; /* either is NULL until it is needed */
@@ -13,12 +13,11 @@ struct codec_context {
 };
 
 /* The version that runs, not the one compiled against: it makes the bytes. */
-static const char *zstd_name(void)
+static void zstd_name(char text[static CODEC_NAME_MAX])
 {
-	static const char *const built = "zstd-" ZSTD_VERSION_STRING "-l" TEXT(ZSTD_LEVEL);
-	static const char *const other = "zstd-other-l" TEXT(ZSTD_LEVEL);
+	int len = snprintf(text, CODEC_NAME_MAX, "zstd-%s-l%d", ZSTD_versionString(), ZSTD_LEVEL);
 
-	return ZSTD_versionNumber() == ZSTD_VERSION_NUMBER ? built : other;
+	assert(len > 0 && (size_t)len < CODEC_NAME_MAX);
 }
 
 static struct codec_context *zstd_open(void)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Format: RFC 8878. Frames, and skippable frames (3.1.2), in any number and order. */
 #include "layers/inflate_priv.h"
+#include "layers/layer.h"
 
 #include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define ZSTD_WINDOW_LOG_MAX 27 /* 128 MiB: what the zstd program takes by default */
+#define ZSTD_WINDOW_LOG_MAX 27 /* of INFLATER_WINDOW_MAX */
 #define ZSTD_MAGIC_LEN ((size_t)4)
+
+_Static_assert(INFLATER_WINDOW_MAX == (size_t)1 << ZSTD_WINDOW_LOG_MAX, "one number");
 
 struct inflate {
 	ZSTD_DCtx *context;

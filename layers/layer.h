@@ -13,7 +13,12 @@
  * its first bytes and not by its media type; what follows the last stream and
  * is no other stream (padding) is part of the blob and not of the tar.
  *
- * Memory: bounded by LAYER_WORKERS_MAX chunks in flight.
+ * Memory, whatever the layer's size: a writer holds two chunks and frames a
+ * worker, 1.2 MiB of zstd context a worker, and 44 bytes a chunk (3 MiB for
+ * 4 GiB): 25 MiB with LAYER_WORKERS_MAX workers, beside the 24 MiB of blob.h.
+ * A reader holds as many frames, and no contexts to speak of. An inflater
+ * holds the window of its stream: 32 KiB for gzip, 8 MiB for most of zstd, and
+ * never more than INFLATER_WINDOW_MAX.
  */
 #pragma once
 
@@ -23,7 +28,8 @@
 #define LAYER_CUT_NORMAL ((size_t)64 * 1024)
 #define LAYER_CUT_MAX ((size_t)256 * 1024)
 #define LAYER_FILE_CUT ((size_t)64 * 1024) /* data of larger files starts a chunk */
-#define LAYER_WORKERS_MAX 8
+#define LAYER_WORKERS_MAX ((size_t)8)
+#define INFLATER_WINDOW_MAX ((size_t)128 * 1024 * 1024) /* what the zstd program takes unasked */
 
 struct layer_info {
 	struct digest blob;

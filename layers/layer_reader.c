@@ -7,13 +7,12 @@
  * inflater in the caller's thread.
  */
 #include "layers/base/lock.h"
+#include "layers/base/thread.h"
 #include "layers/codec_priv.h"
 #include "layers/inflate_priv.h"
 #include "layers/layer.h"
 
-#include <signal.h>
-
-#define READER_SLOTS ((size_t)2 * LAYER_WORKERS_MAX)
+#define READER_SLOTS (2 * LAYER_WORKERS_MAX)
 #define READER_INLINE 2 /* chunks of a layer that needs no threads */
 
 enum slot_state { SLOT_FREE, SLOT_FILLED, SLOT_TAKEN, SLOT_DONE };
@@ -98,23 +97,14 @@ static void *reader_worker(void *ctx)
 
 static int reader_start(struct layer_reader *reader, struct err *err)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t wanted = cores < 1                   ? 1
-			: cores > LAYER_WORKERS_MAX ? LAYER_WORKERS_MAX
-						    : (size_t)cores;
-	sigset_t all;
-	sigset_t before;
-	int failed = 0;
+	size_t wanted = thread_cores(LAYER_WORKERS_MAX);
 
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (failed == 0 && reader->started < wanted) {
-		failed = pthread_create(&reader->threads[reader->started], NULL, reader_worker,
-					reader);
-		reader->started += failed == 0;
+	while (reader->started < wanted) {
+		if (thread_start(&reader->threads[reader->started], reader_worker, reader, err) < 0)
+			return -1;
+		reader->started++;
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed ? err_os(err, failed, "start a thread") : 0;
+	return 0;
 }
 
 static void reader_done(struct layer_reader *reader)

@@ -11,14 +11,13 @@
  * all.
  */
 #include "layers/base/lock.h"
+#include "layers/base/thread.h"
 #include "layers/blob_priv.h"
 #include "layers/codec_priv.h"
 #include "layers/cut_priv.h"
 #include "layers/layer.h"
 
-#include <signal.h>
-
-#define JOBS_MAX ((size_t)2 * LAYER_WORKERS_MAX + 2)
+#define JOBS_MAX (2 * LAYER_WORKERS_MAX + 2)
 #define JOBS_INLINE 2                     /* chunks before threads are started */
 #define WRITER_BUFFER (2 * LAYER_CUT_MAX) /* bytes not cut yet */
 
@@ -38,6 +37,7 @@ struct layer_writer {
 	struct sink sink;
 	struct store *store;
 	const struct codec *codec;
+	char codec_name[CODEC_NAME_MAX];
 	struct codec_context *context; /* of whoever collects */
 	struct blob_writer *blob;
 	struct cutter cutter;
@@ -84,7 +84,7 @@ static int job_is_known(const struct layer_writer *writer, const struct digest *
 	if (store_blobs(writer->store, &blobs, err) < 0 ||
 	    db_begin(&blobs->db, DB_READ, &txn, err) < 0)
 		return -1;
-	found = chunk_find_frame(blobs, txn, writer->codec->name(), plain, &frame, err);
+	found = chunk_find_frame(blobs, txn, writer->codec_name, plain, &frame, err);
 	return found == 1 ? chunk_find(blobs, txn, &frame.id, &bytes, err) : found;
 }
 
@@ -116,7 +116,7 @@ static int job_work(const struct layer_writer *writer, struct codec_context *con
 /* The collector's part. A frame that was collected in between is made after all. */
 static int job_collect(struct layer_writer *writer, struct job *job, struct err *err)
 {
-	const char *name = writer->codec->name();
+	const char *name = writer->codec_name;
 	int known = job->known ? blob_writer_add_known(writer->blob, name, &job->digest, err) : 0;
 
 	if (known != 0)
@@ -224,21 +224,15 @@ static void *writer_collector(void *ctx)
 
 static int writer_start_threads(struct layer_writer *writer, struct err *err)
 {
-	sigset_t all;
-	sigset_t before;
-	int failed;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&writer->collector, NULL, writer_collector, writer);
-	writer->threaded = failed == 0;
-	while (failed == 0 && writer->started < writer->workers) {
-		failed = pthread_create(&writer->threads[writer->started], NULL, writer_worker,
-					writer);
-		writer->started += failed == 0;
+	if (thread_start(&writer->collector, writer_collector, writer, err) < 0)
+		return -1;
+	writer->threaded = true;
+	while (writer->started < writer->workers) {
+		if (thread_start(&writer->threads[writer->started], writer_worker, writer, err) < 0)
+			return -1;
+		writer->started++;
 	}
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed ? err_os(err, failed, "start a thread") : 0;
+	return 0;
 }
 
 static void writer_join(struct layer_writer *writer)
@@ -346,13 +340,6 @@ static int writer_write(struct sink *sink, struct str bytes, struct err *err)
 	return 0;
 }
 
-static size_t writer_cores(void)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return cores < 1 ? 1 : cores > LAYER_WORKERS_MAX ? LAYER_WORKERS_MAX : (size_t)cores;
-}
-
 int layer_writer_open(struct store *store, struct layer_writer **out, struct err *err)
 {
 	AUTO(layer_writer) struct layer_writer *writer = calloc(1, sizeof(*writer));
@@ -363,11 +350,12 @@ int layer_writer_open(struct store *store, struct layer_writer **out, struct err
 		.sink = {writer_write},
 		.store = store,
 		.codec = &codec_zstd,
-		.workers = writer_cores(),
+		.workers = thread_cores(LAYER_WORKERS_MAX),
 		.lock = LOCK_INIT,
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
 	writer->slots = 2 * writer->workers + 2;
+	writer->codec->name(writer->codec_name);
 	writer->context = writer->codec->open();
 	cutter_init(&writer->cutter);
 	hasher_init(&writer->diff_id);

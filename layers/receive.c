@@ -14,11 +14,10 @@
 #include "layers/receive.h"
 
 #include "layers/base/ring.h"
+#include "layers/base/thread.h"
 #include "layers/layer.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #define TREE_NAME "tree" /* in the staging directory */
@@ -138,19 +137,13 @@ static void *receive_unpack(void *ctx)
 	return NULL;
 }
 
-static int receive_start(struct receive_task *task, void *(*main)(void *), void *ctx,
+static int receive_start(struct receive_task *task, void *(*run)(void *), void *ctx,
 			 struct err *err)
 {
-	sigset_t all;
-	sigset_t before;
-	int failed;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&task->thread, NULL, main, ctx);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	task->running = failed == 0;
-	return failed ? err_os(err, failed, "start a thread") : 0;
+	if (thread_start(&task->thread, run, ctx, err) < 0)
+		return -1;
+	task->running = true;
+	return 0;
 }
 
 static void receive_join(struct receive_task *task)

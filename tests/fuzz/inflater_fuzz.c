@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct str packed = {(const char *)data, size};
 	struct fuzz_result whole = fuzz_run(packed, size + 1);
 
-	for (size_t piece = 1; piece <= 64; piece *= 8) {
+	for (size_t piece = 1; piece <= 13; piece += 12) {
 		struct fuzz_result pieces = fuzz_run(packed, piece);
 
 		if (pieces.size > FUZZ_PLAIN_MAX || (pieces.rc < 0) != (pieces.kind != ERR_NONE))

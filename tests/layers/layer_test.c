@@ -59,7 +59,7 @@ static void a_layer_is_read_back_whatever_its_size(void **state)
 				       LAYER_CUT_MAX,
 				       LAYER_CUT_MAX + 1,
 				       2 * LAYER_CUT_MAX,
-				       5 * 1024 * 1024 + 3};
+				       (size_t)5 * 1024 * 1024 + 3};
 	struct store_fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -85,7 +85,7 @@ static void a_layer_is_read_back_whatever_its_size(void **state)
 static void a_layer_is_one_stream_for_any_zstd(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 3 * 1024 * 1024;
+	const size_t len = (size_t)3 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 9);
 	auto_free char *plain = malloc(len + 1);
 	struct memory blob = MEMORY_INIT;
@@ -103,7 +103,7 @@ static void a_layer_is_one_stream_for_any_zstd(void **state)
 static void the_same_tar_twice_costs_nothing(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 4 * 1024 * 1024;
+	const size_t len = (size_t)4 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 5);
 	struct layer_info first = write_layer(fixture->store, (struct str){bytes, len}, 4096);
 	struct layer_info second = write_layer(fixture->store, (struct str){bytes, len}, 65536);
@@ -116,7 +116,7 @@ static void the_same_tar_twice_costs_nothing(void **state)
 static void a_small_change_costs_a_few_chunks(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 8 * 1024 * 1024;
+	const size_t len = (size_t)8 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len + 1, 6);
 	struct layer_info first = write_layer(fixture->store, (struct str){bytes, len}, 4096);
 	struct layer_info second;
@@ -129,33 +129,39 @@ static void a_small_change_costs_a_few_chunks(void **state)
 	assert_true(second.new_bytes < first.blob_size / 10);
 }
 
+static struct layer_info write_in_two(struct store *store, struct str header, struct str data)
+{
+	AUTO(layer_writer) struct layer_writer *writer = NULL;
+	struct layer_info info;
+	struct sink *sink;
+	struct err err = {0};
+
+	check_ok(layer_writer_open(store, &writer, &err), &err);
+	sink = layer_writer_sink(writer);
+	check_ok(sink->write(sink, header, &err), &err);
+	check_ok(layer_writer_cut(writer, &err), &err);
+	check_ok(sink->write(sink, data, &err), &err);
+	check_ok(layer_writer_finish(writer, &info, &err), &err);
+	return info;
+}
+
 static void a_cut_that_is_asked_for_separates_what_is_before_and_behind(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 1024 * 1024;
+	const size_t len = (size_t)1024 * 1024;
 	auto_free char *file = make_bytes(len, 7);
-	struct layer_info infos[2];
+	struct str data = {file, len};
+	struct layer_info first = write_in_two(fixture->store, STR("a header"), data);
+	struct layer_info second = write_in_two(fixture->store, STR("another header"), data);
 
-	for (size_t i = 0; i < 2; i++) {
-		AUTO(layer_writer) struct layer_writer *writer = NULL;
-		struct sink *sink;
-		struct err err = {0};
-
-		check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
-		sink = layer_writer_sink(writer);
-		check_ok(sink->write(sink, i ? STR("another header") : STR("a header"), &err),
-			 &err);
-		check_ok(layer_writer_cut(writer, &err), &err);
-		check_ok(sink->write(sink, (struct str){file, len}, &err), &err);
-		check_ok(layer_writer_finish(writer, &infos[i], &err), &err);
-	}
-	assert_true(infos[1].new_bytes < 100); /* the header's chunk alone */
+	assert_true(first.new_bytes > len / 4);
+	assert_true(second.new_bytes < 100); /* the header's chunk alone */
 }
 
 static void cuts_keep_to_their_bounds_and_to_these_places(void **state)
 {
 	static const size_t expected[] = {65631, 66870, 74515, 75111, 86366, 84666, 65901, 55607};
-	const size_t len = 2 * 1024 * 1024;
+	const size_t len = (size_t)2 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 1);
 	struct cutter cutter;
 	size_t at = 0;
@@ -177,7 +183,7 @@ static void cuts_keep_to_their_bounds_and_to_these_places(void **state)
 static void a_layer_above_the_ceiling_is_refused_while_it_is_read(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 1024 * 1024;
+	const size_t len = (size_t)1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 8);
 	struct layer_info info = write_layer(fixture->store, (struct str){bytes, len}, len);
 	struct memory back = MEMORY_INIT;
@@ -191,7 +197,7 @@ static void a_layer_above_the_ceiling_is_refused_while_it_is_read(void **state)
 static void a_writer_that_is_closed_early_leaves_no_blob(void **state)
 {
 	struct store_fixture *fixture = *state;
-	const size_t len = 4 * 1024 * 1024;
+	const size_t len = (size_t)4 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 10);
 	struct layer_writer *writer = NULL;
 	struct layer_info info;
@@ -208,6 +214,107 @@ static void a_writer_that_is_closed_early_leaves_no_blob(void **state)
 	assert_int_equal(info.new_bytes, info.blob_size);
 }
 
+static int refusing_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	(void)sink;
+	(void)bytes;
+	return err_set(err, ERR_BUSY, "no more, please");
+}
+
+static void a_reader_stops_when_its_sink_does(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = (size_t)4 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 11);
+	struct layer_info info = write_layer(fixture->store, (struct str){bytes, len}, len);
+	struct sink refusing = {refusing_write};
+	struct err err = {0};
+
+	check_err(layer_read(fixture->store, &info.blob, UINT64_MAX, &refusing, &err), &err,
+		  ERR_BUSY);
+}
+
+/* A blob of frames, of which number `bad` says more than it holds. */
+static struct digest write_frames(struct store *store, size_t count, size_t bad)
+{
+	AUTO(blob_writer) struct blob_writer *writer = NULL;
+	struct blob_info info;
+	struct err err = {0};
+
+	check_ok(blob_writer_open(store, &writer, &err), &err);
+	for (size_t i = 0; i < count; i++) {
+		char text[32];
+		char frame[128];
+		struct str plain = {text, (size_t)snprintf(text, sizeof(text), "frame %zu", i)};
+		size_t n = ZSTD_compress(frame, sizeof(frame), plain.ptr, plain.len, 1);
+		struct digest digest;
+
+		assert_false(ZSTD_isError(n));
+		digest_of(plain, &digest);
+		check_ok(blob_writer_add_frame(writer, "test", &digest,
+					       (uint32_t)plain.len + (i == bad),
+					       (struct str){frame, n}, &err),
+			 &err);
+	}
+	check_ok(blob_writer_commit(writer, NULL, &info, &err), &err);
+	return info.digest;
+}
+
+static void a_frame_that_is_not_what_was_stored_is_corrupt(void **state)
+{
+	static const size_t counts[] = {1, 100};
+	struct store_fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct digest good = write_frames(fixture->store, counts[i], counts[i]);
+		struct digest bad = write_frames(fixture->store, counts[i] + 1, counts[i]);
+		struct memory back = MEMORY_INIT;
+		struct err err = {0};
+
+		check_ok(layer_read(fixture->store, &good, UINT64_MAX, &back.sink, &err), &err);
+		check_err(layer_read(fixture->store, &bad, UINT64_MAX, &back.sink, &err), &err,
+			  ERR_CORRUPT);
+		buf_done(&back.bytes);
+	}
+}
+
+static int write_noise(struct store *store, size_t len, struct err *err)
+{
+	AUTO(layer_writer) struct layer_writer *writer = NULL;
+	struct layer_info info;
+	char noise[4096];
+	uint64_t seed = 12;
+
+	if (layer_writer_open(store, &writer, err) < 0)
+		return -1;
+	for (size_t at = 0; at < len; at += sizeof(noise)) {
+		struct sink *sink = layer_writer_sink(writer);
+
+		for (size_t i = 0; i < sizeof(noise); i++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1;
+			noise[i] = (char)(seed >> 56);
+		}
+		if (sink->write(sink, (struct str){noise, sizeof(noise)}, err) < 0)
+			return -1;
+	}
+	return layer_writer_finish(writer, &info, err);
+}
+
+static void a_full_store_ends_a_layer_with_its_reason(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct store_options options = {
+		.path = fixture->path, .map_bytes = (uint64_t)16 * 1024 * 1024, .create = true};
+	struct err err = {0};
+
+	store_close(fixture->store);
+	fixture->store = NULL;
+	check_ok(store_open(&options, &fixture->store, &err), &err);
+	check_err(write_noise(fixture->store, (size_t)64 * 1024 * 1024, &err), &err, ERR_FULL);
+	err = (struct err){0};
+	check_ok(write_noise(fixture->store, 4096, &err), &err);
+}
+
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -221,6 +328,9 @@ int main(void)
 		STORE_TEST(a_cut_that_is_asked_for_separates_what_is_before_and_behind),
 		cmocka_unit_test(cuts_keep_to_their_bounds_and_to_these_places),
 		STORE_TEST(a_layer_above_the_ceiling_is_refused_while_it_is_read),
+		STORE_TEST(a_reader_stops_when_its_sink_does),
+		STORE_TEST(a_frame_that_is_not_what_was_stored_is_corrupt),
+		STORE_TEST(a_full_store_ends_a_layer_with_its_reason),
 		STORE_TEST(a_writer_that_is_closed_early_leaves_no_blob),
 	};
 

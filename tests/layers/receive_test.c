@@ -280,14 +280,14 @@ static void a_bomb_stops_the_transfer(void **state)
 	struct sample sample;
 
 	sample_init(&sample, NULL);
-	sample.spec.limits.max_bytes = 1024 * 1024;
+	sample.spec.limits.max_bytes = (uint64_t)1024 * 1024;
 	check_refused(fixture->store, &sample, ERR_LIMIT, "1048576");
 	sample_done(&sample);
 }
 
 static void a_transfer_that_is_given_up_leaves_nothing(void **state)
 {
-	static const size_t parts[] = {0, 1, 3, 100000, 2 * 1024 * 1024};
+	static const size_t parts[] = {0, 1, 3, 100000, (size_t)2 * 1024 * 1024};
 	struct store_fixture *fixture = *state;
 	struct sample sample;
 
