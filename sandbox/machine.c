@@ -45,6 +45,7 @@
  */
 #define MACHINE_SCRATCH "/dev/shm"
 #define MACHINE_PATH_MAX ((size_t)128)
+#define MACHINE_IDLE_MS 5000 /* for mounts of a container that has just ended */
 
 struct machine {
 	struct store *store;
@@ -81,6 +82,9 @@ static int machine_hide_unified(struct err *err)
 
 int machine_enter_private(struct err *err)
 {
+	if (geteuid() != 0)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "machines need root: run as root, or with sudo");
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_os(err, errno, "make a private mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
@@ -380,7 +384,7 @@ static void machine_unmount(struct machine *machine)
 int machine_detach(struct machine *machine, int *out_dirfd, const char **out_name, struct err *err)
 {
 	machine_unmount(machine);
-	if (stack_wait_idle(&machine->stack, err) < 0)
+	if (stack_wait_idle(&machine->stack, MACHINE_IDLE_MS, err) < 0)
 		return err_ctx(err, "machine");
 	*out_dirfd = machine->slot.dirfd;
 	*out_name = "up";

@@ -23,7 +23,7 @@
 #include "layers/tree.h"
 #include "sandbox/network.h"
 
-#define MACHINE_TREES_MAX 500 /* overlayfs's own limit */
+#define MACHINE_TREES_MAX 498 /* overlayfs stacks 500; one is ours, one is left for views */
 #define MACHINE_IDS 65536     /* ids in a machine's range */
 
 struct machine;
@@ -50,7 +50,9 @@ struct machine_spec {
 
 /*
  * Unshare mounts and make them private, once, before any thread: afterwards
- * nothing that is mounted here is seen by the host.
+ * nothing that is mounted here is seen by the host. What we mount ourselves
+ * lies under /dev/shm, which is a fresh one from then on. ERR_UNSUPPORTED
+ * unless root.
  */
 int machine_enter_private(struct err *err) MUST_CHECK;
 
@@ -90,7 +92,8 @@ uint32_t machine_first_id(const struct machine *machine);
 /*
  * Call fn in a child whose fsuid and fsgid are the range's root, with the
  * capabilities that writing needs, umask 0. Its error is carried back. fn must
- * not touch the store.
+ * not touch the store. Owners that it sets are first_id more than the image's;
+ * a file capability is set as version 3 with first_id as its root.
  */
 typedef int machine_child_fn(void *ctx, int rootfd, struct err *err);
 int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx, struct err *err)

@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#define STACK_IDLE_MS 5000
 #define STACK_POLL_MS 2
 #define STACK_SECBIT_NO_SETUID_FIXUP (1 << 2)
 #define STACK_OPTIONS_MAX ((size_t)4096) /* mount(2) takes one page */
@@ -228,21 +227,22 @@ static int stack_create(const struct stack_layers *layers, uid_t id, const char 
  */
 static int stack_old_options(const struct stack_layers *layers, struct buf *out, struct err *err)
 {
+	if (buf_addf(out, err, "redirect_dir=nofollow,metacopy=off,xino=off,uuid=off,index=off") <
+	    0)
+		return -1;
+	if (layers->upperfd >= 0 &&
+	    buf_addf(out, err, ",volatile,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d",
+		     layers->upperfd, layers->workfd) < 0)
+		return -1;
 	for (size_t i = layers->count; i > 0; i--) {
-		if (buf_addf(out, err, "%s/proc/self/fd/%d", i == layers->count ? "lowerdir=" : ":",
-			     layers->fds[i - 1]) < 0)
+		if (buf_addf(out, err, "%s/proc/self/fd/%d",
+			     i == layers->count ? ",lowerdir=" : ":", layers->fds[i - 1]) < 0)
 			return err_set(err, ERR_UNSUPPORTED,
 				       "%zu layers, and this kernel takes about 200: Linux 6.13 "
 				       "and later take %d",
 				       layers->count, STACK_TREES_MAX);
 	}
-	if (buf_addf(out, err, ",redirect_dir=nofollow,metacopy=off,xino=off,uuid=off,index=off") <
-	    0)
-		return -1;
-	if (layers->upperfd < 0)
-		return 0;
-	return buf_addf(out, err, ",volatile,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d",
-			layers->upperfd, layers->workfd);
+	return 0;
 }
 
 static long stack_mount_old_now(const void *ctx)
@@ -267,26 +267,27 @@ static int stack_mount_old(const struct stack_layers *layers, uid_t id, int targ
 	return 0;
 }
 
-static bool stack_takes_descriptors(int dirfd)
+static bool stack_takes_descriptors(const struct stack *stack)
 {
 	auto_close int fsfd = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
 
-	return fsfd >= 0 &&
-	       syscall(SYS_fsconfig, fsfd, FSCONFIG_SET_FD, "lowerdir+", NULL, dirfd) == 0;
+	return fsfd >= 0 && !stack->by_name &&
+	       syscall(SYS_fsconfig, fsfd, FSCONFIG_SET_FD, "lowerdir+", NULL, stack->ownfd) == 0;
 }
 
-static int stack_attach(const struct stack_layers *layers, uid_t id, int scratchfd,
+/* Mount layers at scratchfd/name. */
+static int stack_attach(const struct stack *stack, const struct stack_layers *layers, uid_t id,
 			const char *name, struct err *err)
 {
 	auto_close int targetfd = -1;
 	auto_close int fd = -1;
 
-	if (mkdirat(scratchfd, name, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(stack->scratchfd, name, 0755) < 0 && errno != EEXIST)
 		return err_os(err, errno, "make %s", name);
-	targetfd = stack_open_dir(scratchfd, name, err);
+	targetfd = stack_open_dir(stack->scratchfd, name, err);
 	if (targetfd < 0)
 		return -1;
-	if (!stack_takes_descriptors(layers->fds[0]))
+	if (!stack_takes_descriptors(stack))
 		return stack_mount_old(layers, id, targetfd, err);
 	fd = stack_create(layers, id, "off", err);
 	if (fd < 0)
@@ -317,7 +318,7 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 	layers.workfd = stack_open_dir(ownfd, "work", err);
 	if (layers.workfd < 0)
 		return -1;
-	return stack_attach(&layers, stack->first_id, stack->scratchfd, "root", err);
+	return stack_attach(stack, &layers, stack->first_id, "root", err);
 }
 
 int stack_mount(const struct stack *stack, struct err *err)
@@ -341,7 +342,7 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err)
 	/* A view has two layers at least, and whiteouts of the lowest tree must not show. */
 	if (stack_add_layer(&layers, stack->ownfd, "base/dev", err) < 0 ||
 	    stack_add_trees(&layers, stack, stack->treesfd, err) < 0 ||
-	    stack_attach(&layers, 0, stack->scratchfd, "view", err) < 0)
+	    stack_attach(stack, &layers, 0, "view", err) < 0)
 		return -1;
 	fd = openat(stack->scratchfd, "view", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -379,11 +380,11 @@ static int stack_probe(const struct stack *stack, struct err *err)
 	return 0;
 }
 
-int stack_wait_idle(const struct stack *stack, struct err *err)
+int stack_wait_idle(const struct stack *stack, int timeout_ms, struct err *err)
 {
-	int64_t end = clock_monotonic_ms() + STACK_IDLE_MS;
+	int64_t end = clock_monotonic_ms() + timeout_ms;
 
-	if (!stack_takes_descriptors(stack->ownfd))
+	if (!stack_takes_descriptors(stack))
 		return 0;
 	while (stack_probe(stack, err) < 0) {
 		if (err->os != EBUSY)

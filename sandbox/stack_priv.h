@@ -14,6 +14,7 @@
 
 #include "layers/digest.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define STACK_TREES_MAX 498 /* overlayfs stacks 500; base and the view's empty one are ours */
@@ -25,6 +26,7 @@ struct stack {
 	const struct digest *diff_ids; /* bottom first */
 	size_t diff_id_count;
 	uid_t first_id;
+	bool by_name; /* as kernels before 6.13 need it, even where it is not needed */
 };
 
 /* Mount the merged root on scratchfd/root. Single-threaded callers only. */
@@ -35,6 +37,6 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHE
 
 /*
  * Wait until no mount uses `up` any more, wherever it may live. ERR_BUSY when
- * one does not go away: its directory must then not be taken for a tree.
+ * one is still there after timeout_ms: `up` must then not be taken for a tree.
  */
-int stack_wait_idle(const struct stack *stack, struct err *err) MUST_CHECK;
+int stack_wait_idle(const struct stack *stack, int timeout_ms, struct err *err) MUST_CHECK;

@@ -645,6 +645,67 @@ static void memory_has_a_ceiling(void **state)
 	       "137\n");
 }
 
+static void processor_time_has_a_ceiling(void **state)
+{
+	struct world *world = *state;
+	AUTO(machine)
+	struct machine *machine =
+		open_machine(world, &world->base, 1, (struct machine_limits){.cpu_millis = 500});
+
+	expect(machine,
+	       "cd /sys/fs/cgroup; cat cpu.max cpu/cpu.cfs_quota_us 2>/dev/null | (read n rest; "
+	       "echo $n);"
+	       "cd cpu 2>/dev/null; busybox mkdir x 2>/dev/null",
+	       1, "50000\n");
+}
+
+/* A server that answers one request and ends. */
+static void *answer_once(void *arg)
+{
+	static const char answer[] = "HTTP/1.0 200 OK\r\nContent-Length: 6\r\n\r\nhello\n";
+	const int *listener = arg;
+	int fd = accept4(*listener, NULL, NULL, SOCK_CLOEXEC);
+	char request[1024];
+
+	if (fd < 0 || read(fd, request, sizeof(request)) <= 0 ||
+	    write(fd, answer, sizeof(answer) - 1) < 0 || close(fd) < 0)
+		return arg;
+	return NULL;
+}
+
+static void a_command_reaches_the_operators_host(void **state)
+{
+	struct world *world = *state;
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct network_host host;
+	struct machine_spec spec = {.store = world->store,
+				    .diff_ids = &world->base,
+				    .diff_id_count = 1,
+				    .network = NETWORK_OPEN,
+				    .hosts = &host,
+				    .host_count = 1,
+				    .agent_path = AGENT_PATH};
+	AUTO(machine) struct machine *machine = NULL;
+	struct err err = {0};
+	pthread_t thread;
+	void *failed;
+	char text[64];
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+	(void)snprintf(text, sizeof(text), "server.test=127.0.0.1:%d", ntohs(address.sin_port));
+	check_ok(network_host_parse(str_of(text), &host, &err), &err);
+	check_ok(machine_open(&spec, &machine, &err), &err);
+	assert_int_equal(pthread_create(&thread, NULL, answer_once, &listener), 0);
+	expect(machine, "busybox wget -q -O - http://server.test/", 0, "hello\n");
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(close(listener), 0);
+}
+
 static void orphans_are_reaped_and_end_with_the_command(void **state)
 {
 	AUTO(machine) struct machine *machine = plain_machine(*state);
@@ -980,6 +1041,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(devices_of_an_image_do_not_open),
 		cmocka_unit_test(processes_have_a_ceiling),
 		cmocka_unit_test(memory_has_a_ceiling),
+		cmocka_unit_test(processor_time_has_a_ceiling),
+		cmocka_unit_test(a_command_reaches_the_operators_host),
 		cmocka_unit_test(orphans_are_reaped_and_end_with_the_command),
 		cmocka_unit_test(time_runs_out),
 		cmocka_unit_test(cancelling_ends_background_children_too),

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stack_test.c - overlays as this kernel takes them and as older ones do.
+ *
+ * Everything lies in a directory of /tmp, mounted in a namespace of the test's own.
+ */
+#include "sandbox/stack_priv.h"
+
+#include "sandbox/etc_priv.h"
+#include "sandbox/userns_priv.h"
+#include "tests/check.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#define TREES 230 /* more than one page of options names */
+
+struct place {
+	char dir[64];
+	struct digest ids[TREES];
+	struct stack stack;
+};
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+static int open_new(int dirfd, const char *name)
+{
+	int fd;
+
+	assert_int_equal(mkdirat(dirfd, name, 0755), 0);
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void make_tree(struct place *place, unsigned i)
+{
+	char name[DIGEST_HEX_MAX];
+	int fd;
+	int file;
+
+	digest_of((struct str){(const char *)&i, sizeof(i)}, &place->ids[i]);
+	fd = open_new(place->stack.treesfd, digest_hex(&place->ids[i], name));
+	file = openat(fd, "top", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(dprintf(file, "%u", i) > 0);
+	assert_int_equal(close(file) + close(fd), 0);
+}
+
+static int make_place(void **state)
+{
+	static struct place place;
+	struct err err = {0};
+	int dirfd;
+
+	(void)snprintf(place.dir, sizeof(place.dir), "/tmp/hearth-stack-test-%d", (int)getpid());
+	dirfd = open_new(AT_FDCWD, place.dir);
+	place.stack = (struct stack){.treesfd = open_new(dirfd, "trees"),
+				     .ownfd = open_new(dirfd, "own"),
+				     .scratchfd = open_new(dirfd, "scratch"),
+				     .diff_ids = place.ids,
+				     .first_id = USERNS_FIRST};
+	assert_int_equal(close(dirfd), 0);
+	check_ok(etc_make_base(place.stack.ownfd, &err), &err);
+	assert_int_equal(mkdirat(place.stack.ownfd, "up", 0755), 0);
+	assert_int_equal(mkdirat(place.stack.ownfd, "work", 0700), 0);
+	for (unsigned i = 0; i < TREES; i++)
+		make_tree(&place, i);
+	*state = &place;
+	return 0;
+}
+
+static void unmount_root(const struct place *place)
+{
+	char path[80];
+
+	(void)snprintf(path, sizeof(path), "%s/scratch/root", place->dir);
+	(void)umount2(path, MNT_DETACH);
+}
+
+static int end_place(void **state)
+{
+	struct place *place = *state;
+
+	unmount_root(place);
+	(void)close(place->stack.treesfd);
+	(void)close(place->stack.ownfd);
+	(void)close(place->stack.scratchfd);
+	return nftw(place->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void assert_top_is(int dirfd, const char *path, const char *expected)
+{
+	char text[16] = "";
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, expected);
+	assert_int_equal(close(fd), 0);
+}
+
+static void try_stack(struct place *place, size_t count, const char *expected)
+{
+	struct err err = {0};
+	struct stat st;
+	int view;
+
+	place->stack.diff_id_count = count;
+	check_ok(stack_mount(&place->stack, &err), &err);
+	assert_top_is(place->stack.scratchfd, "root/top", expected);
+	assert_int_equal(fstatat(place->stack.scratchfd, "root/top", &st, 0), 0);
+	assert_int_equal(st.st_uid, USERNS_FIRST);
+	assert_int_equal(unlinkat(place->stack.scratchfd, "root/top", 0), 0); /* it is writable */
+	check_ok(stack_view(&place->stack, &view, &err), &err);
+	assert_top_is(view, "top", expected);
+	assert_int_equal(fstatat(view, "top", &st, 0), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(close(view), 0);
+}
+
+static void layers_are_taken_by_descriptor(void **state)
+{
+	try_stack(*state, TREES, "229");
+}
+
+static void layers_are_taken_by_name(void **state)
+{
+	struct place *place = *state;
+
+	place->stack.by_name = true;
+	try_stack(place, 150, "149");
+}
+
+static void too_many_names_are_said_to_be_that(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+
+	place->stack.by_name = true;
+	place->stack.diff_id_count = TREES;
+	check_err(stack_mount(&place->stack, &err), &err, ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "6.13"));
+}
+
+static void an_upper_directory_in_use_is_no_tree_yet(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+
+	place->stack.diff_id_count = 1;
+	check_ok(stack_mount(&place->stack, &err), &err);
+	check_err(stack_wait_idle(&place->stack, 20, &err), &err, ERR_BUSY);
+	unmount_root(place);
+	check_ok(stack_wait_idle(&place->stack, 5000, &err), &err);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(layers_are_taken_by_descriptor, make_place,
+						end_place),
+		cmocka_unit_test_setup_teardown(layers_are_taken_by_name, make_place, end_place),
+		cmocka_unit_test_setup_teardown(too_many_names_are_said_to_be_that, make_place,
+						end_place),
+		cmocka_unit_test_setup_teardown(an_upper_directory_in_use_is_no_tree_yet,
+						make_place, end_place),
+	};
+
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return 125;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
