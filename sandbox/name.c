@@ -17,9 +17,8 @@ static char name_fold(char c)
 static bool name_is_number(const char *label)
 {
 	if (label[0] == '0' && label[1] == 'x')
-		label += 2;
-	return label[strspn(label, "0123456789abcdef")] == '\0' && label[0] >= '0' &&
-	       label[0] <= '9';
+		return label[2 + strspn(label + 2, "0123456789abcdef")] == '\0';
+	return label[strspn(label, "0123456789")] == '\0';
 }
 
 bool name_normalise(struct str text, char out[static NAME_TEXT_MAX])
