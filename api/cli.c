@@ -19,14 +19,18 @@ static int cli_find_option(const struct cli_command *command, struct str name)
 
 static int cli_unknown_option(const struct cli_command *command, struct str name, struct err *err)
 {
-	const char *names[CLI_OPTIONS_MAX];
-	char hint[NEAREST_HINT_MAX];
+	struct nearest nearest;
+	char dashed[NEAREST_MAX];
 
+	(void)snprintf(dashed, sizeof(dashed), "--" STR_FMT, STR_ARG(name));
+	nearest_init(&nearest, name);
 	for (size_t i = 0; i < command->option_count; i++)
-		names[i] = command->options[i].name;
-	return err_set(err, ERR_INVALID, "%s has no option --" STR_FMT "%s; see hearth %s --help",
-		       command->name, STR_ARG(name),
-		       nearest_hint(name, names, command->option_count, hint), command->name);
+		nearest_offer(&nearest, str_of(command->options[i].name));
+	if (nearest.name[0])
+		return err_set(err, ERR_INVALID, "%s has no option %s; did you mean --%s?",
+			       command->name, dashed, nearest.name);
+	return err_set(err, ERR_INVALID, "%s has no option %s; see hearth %s --help", command->name,
+		       dashed, command->name);
 }
 
 static int cli_add_value(struct cli *cli, int option, const char *value, struct err *err)
@@ -168,7 +172,7 @@ void cli_print_help(const struct cli_command *command, FILE *out)
 	}
 }
 
-int cli_open_store(const struct cli *cli, bool create, struct store **out, struct err *err)
+static int cli_open(const struct cli *cli, bool create, struct store **out, struct err *err)
 {
 	const struct store_options options = {
 		.path = cli->data_path,
@@ -176,7 +180,21 @@ int cli_open_store(const struct cli *cli, bool create, struct store **out, struc
 		.create = create,
 	};
 
-	if (store_open(&options, out, err) < 0)
+	return store_open(&options, out, err);
+}
+
+int cli_open_store(const struct cli *cli, struct store **out, struct err *err)
+{
+	if (cli_open(cli, true, out, err) < 0)
 		return err_ctx(err, "data directory %s", cli->data_path);
 	return 0;
+}
+
+int cli_find_store(const struct cli *cli, struct store **out, struct err *err)
+{
+	if (cli_open(cli, false, out, err) == 0)
+		return 1;
+	if (err->kind == ERR_NOT_FOUND)
+		return 0;
+	return err_ctx(err, "data directory %s", cli->data_path);
 }

@@ -96,6 +96,8 @@ struct cli_value cli_list(const struct cli *cli, const char *option);
 
 void cli_print_help(const struct cli_command *command, FILE *out);
 
-/* Open the store of this command; made when `create` is set. */
-int cli_open_store(const struct cli *cli, bool create, struct store **out, struct err *err)
-	MUST_CHECK;
+/* Open the store of this command, made if it is not there. */
+int cli_open_store(const struct cli *cli, struct store **out, struct err *err) MUST_CHECK;
+
+/* The same for those who only read: 1, 0 when there is none yet, -1. */
+int cli_find_store(const struct cli *cli, struct store **out, struct err *err) MUST_CHECK;

@@ -145,6 +145,8 @@ static int bake_check_names(const struct cli *cli, struct err *err)
 	const char *output = cli_text(cli, "output");
 	struct reference reference;
 
+	if (progress_check(cli_text(cli, "progress"), err) < 0)
+		return -1;
 	for (size_t i = 0; i < tags.count; i++) {
 		if (reference_parse(str_of(tags.at[i]), &reference, err) < 0)
 			return err_ctx(err, "--tag");
@@ -253,10 +255,9 @@ static void bake_print(const struct cmd_bake *cmd, const struct bake_result *res
 
 static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
-	if (bake_check_names(cmd->cli, err) < 0 || bake_read_hosts(cmd, err) < 0 ||
-	    bake_open_context(cmd, spec, err) < 0 ||
+	if (bake_read_hosts(cmd, err) < 0 || bake_open_context(cmd, spec, err) < 0 ||
 	    access_for(spec->base, &cmd->credentials, err) < 0 ||
-	    cli_open_store(cmd->cli, true, &cmd->store, err) < 0)
+	    cli_open_store(cmd->cli, &cmd->store, err) < 0)
 		return -1;
 	return bake_open_progress(cmd, err);
 }
@@ -301,8 +302,10 @@ static int run(struct cli *cli, struct err *err)
 {
 	auto_spec struct spec spec = {0};
 	struct cmd_bake cmd = {.cli = cli, .contextfd = -1, .started_ms = clock_monotonic_ms()};
-	int result = bake_read_spec(cli, &spec, err);
+	int result = bake_check_names(cli, err);
 
+	if (result == 0)
+		result = bake_read_spec(cli, &spec, err);
 	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
 	progress_close(cmd.progress);

@@ -51,8 +51,7 @@ static int run(struct cli *cli, struct err *err)
 	const json_t *history;
 	size_t layer = 0;
 
-	if (cli_open_store(cli, false, &store, err) < 0 ||
-	    lookup_named(cli, store, &image, err) < 0)
+	if (lookup_named(cli, &store, &image, err) < 0)
 		return -1;
 	history = json_object_get(image.config.document, "history");
 	for (size_t i = 0; i < json_array_size(history); i++)

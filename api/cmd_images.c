@@ -149,11 +149,10 @@ static int run(struct cli *cli, struct err *err)
 {
 	AUTO(store) struct store *store = NULL;
 	struct rows rows = {0};
-	int result;
+	int result = cli_find_store(cli, &store, err);
 
-	if (cli_open_store(cli, false, &store, err) < 0)
-		return -1;
-	result = images_read(store, &rows, err);
+	if (result == 1)
+		result = images_read(store, &rows, err);
 	if (result == 0)
 		result = images_print(cli, store, &rows, err);
 	for (size_t i = 0; i < rows.count; i++)

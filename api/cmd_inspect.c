@@ -67,8 +67,7 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(store) struct store *store = NULL;
 	auto_lookup struct lookup image = LOOKUP_INIT;
 
-	if (cli_open_store(cli, false, &store, err) < 0 ||
-	    lookup_named(cli, store, &image, err) < 0)
+	if (lookup_named(cli, &store, &image, err) < 0)
 		return -1;
 	if (cli_has(cli, "json"))
 		inspect_json(&image);

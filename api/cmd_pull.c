@@ -98,7 +98,7 @@ static int run(struct cli *cli, struct err *err)
 
 	if (pull_request(cli, &canonical, &credentials, &request, err) < 0 ||
 	    progress_open(cli_text(cli, "progress"), terminal, columns, &progress, err) < 0 ||
-	    cli_open_store(cli, true, &store, err) < 0 ||
+	    cli_open_store(cli, &store, err) < 0 ||
 	    pull_call(cli, store, progress, &request, err) < 0)
 		return err_ctx(err, "pull %s", cli->args[0]);
 	return 0;

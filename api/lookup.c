@@ -127,18 +127,23 @@ uint64_t lookup_size(const struct lookup *lookup)
 	return size;
 }
 
-int lookup_named(const struct cli *cli, struct store *store, struct lookup *out, struct err *err)
+int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 {
 	const char *text = cli_text(cli, "platform");
 	struct platform platform;
 	struct digest digest;
+	int found;
 
 	platform_host(&platform);
 	if (text && platform_parse(str_of(text), &platform, err) < 0)
 		return err_ctx(err, "--platform");
-	if (lookup_image(store, cli->args[0], &platform, &digest, err) < 0)
+	found = cli_find_store(cli, store, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "no image %s here: there is no store in %s yet",
+			       cli->args[0], cli->data_path);
+	if (found < 0 || lookup_image(*store, cli->args[0], &platform, &digest, err) < 0)
 		return -1;
-	return lookup_read(store, &digest, out, err);
+	return lookup_read(*store, &digest, out, err);
 }
 
 void lookup_done(struct lookup *lookup)

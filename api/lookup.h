@@ -32,12 +32,15 @@ void lookup_done(struct lookup *lookup);
 /* Bytes of layers, config and manifest. */
 uint64_t lookup_size(const struct lookup *lookup);
 
-/* The image of the command's first argument, for the platform that it asks for. */
+/*
+ * The image of the command's first argument, for the platform that it asks
+ * for. The store is opened, and the caller's to close.
+ */
 #define LOOKUP_OPTION_PLATFORM                                                                \
 	{                                                                                     \
 		"platform", "OS/ARCH", "which image of several; the host's by default", false \
 	}
-int lookup_named(const struct cli *cli, struct store *store, struct lookup *out, struct err *err)
+int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 	MUST_CHECK;
 
 static inline void auto_lookup_release(struct lookup *slot)

@@ -29,6 +29,9 @@ int progress_open_tty(int columns, struct progress **out, struct err *err) MUST_
 int progress_open_plain(struct progress **out, struct err *err) MUST_CHECK;
 int progress_open_json(struct progress **out, struct err *err) MUST_CHECK;
 
+/* Whether --progress takes this name; NULL is auto. ERR_INVALID lists the names. */
+int progress_check(const char *name, struct err *err) MUST_CHECK;
+
 /* By the name that --progress takes. ERR_INVALID lists the names. */
 int progress_open(const char *name, bool terminal, int columns, struct progress **out,
 		  struct err *err) MUST_CHECK;

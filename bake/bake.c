@@ -59,6 +59,15 @@ static void bake_hear_pull(void *ctx, const json_t *progress)
 		bake_tell(ctx, event);
 }
 
+static int bake_check_context(const struct bake *bake, const struct instruction *instruction,
+			      struct err *err)
+{
+	if (instruction->kind != INSTRUCTION_COPY || bake->options->contextfd >= 0)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "COPY needs a context: give --context DIR, or `context` in the spec");
+}
+
 /* All steps are judged before anything is pulled or run. */
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
@@ -66,7 +75,8 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 	if (!bake->steps)
 		abort();
 	for (size_t i = 0; i < bake->spec->step_count; i++) {
-		if (instruction_parse(bake->spec->steps[i], &bake->steps[i], err) < 0) {
+		if (instruction_parse(bake->spec->steps[i], &bake->steps[i], err) < 0 ||
+		    bake_check_context(bake, &bake->steps[i], err) < 0) {
 			bake->result.failed_step = i + 1;
 			return err_ctx(err, "step %zu", i + 1);
 		}
@@ -225,12 +235,12 @@ static int bake_make(struct bake *bake, const struct instruction *ready,
 	return result;
 }
 
-static int bake_find(struct bake *bake, const struct digest *key, struct step_record *out,
-		     struct err *err)
+static int bake_find(struct bake *bake, const struct digest *key, bool with_details,
+		     struct step_record *out, struct err *err)
 {
 	if (bake_snapshot(bake, err) < 0)
 		return -1;
-	return step_find(bake->meta, key, false, out, err);
+	return step_find(bake->meta, key, with_details, out, err);
 }
 
 /* COPY's sources; other steps read nothing from outside. */
@@ -239,10 +249,6 @@ static int bake_digest_sources(const struct bake *bake, const struct instruction
 {
 	if (ready->kind != INSTRUCTION_COPY)
 		return 0;
-	if (bake->options->contextfd < 0)
-		return err_set(
-			err, ERR_INVALID,
-			"COPY needs a context: give --context DIR, or `context` in the spec");
 	return context_digest(bake->options->contextfd, (const char *const *)ready->args.at,
 			      ready->args.count - 1, bake->options->cancel, out, err);
 }
@@ -265,13 +271,13 @@ static int bake_made_step(struct bake *bake, const struct instruction *ready, st
 		return -1;
 	key_make(&parts, &key);
 	if (!bake->options->no_cache)
-		found = bake_find(bake, &key, &record, err);
+		found = bake_find(bake, &key, false, &record, err);
 	if (found < 0)
 		return -1;
 	if (found == 0) {
 		if (bake_make(bake, ready, &parts, &key, &done.shared, err) < 0)
 			return -1;
-		found = bake_find(bake, &key, &record, err);
+		found = bake_find(bake, &key, true, &record, err);
 		done.cached = false;
 	}
 	if (found == 0)
@@ -287,16 +293,18 @@ static int bake_made_step(struct bake *bake, const struct instruction *ready, st
 	return 0;
 }
 
-/* What changes the configuration and no file. */
+/* What changes the configuration and no file: done at once, and never run. */
 static int bake_noted_step(struct bake *bake, struct err *err)
 {
 	const struct instruction *instruction = &bake->steps[bake->step - 1];
+	bool cached = !bake->options->no_cache;
 
 	if (state_add_step(&bake->state, buf_str(&instruction->text), bake->created_ms, NULL, err) <
 	    0)
 		return -1;
-	bake->result.cached_steps++;
-	bake_tell(bake, (struct bake_event){.kind = BAKE_STEP_DONE, .cached = true, .empty = true});
+	bake->result.cached_steps += cached;
+	bake_tell(bake,
+		  (struct bake_event){.kind = BAKE_STEP_DONE, .cached = cached, .empty = true});
 	return 0;
 }
 

@@ -70,7 +70,7 @@ static void what_is_wrong_is_named(void **state)
 		const char *words[4];
 		const char *says;
 	} cases[] = {
-		{{"s", "--bsae", "x"}, "did you mean base?"},
+		{{"s", "--bsae", "x"}, "did you mean --base?"},
 		{{"s", "--zzzzzz"}, "see hearth try --help"},
 		{{"s", "--base"}, "--base needs a value: REF"},
 		{{"s", "--base=a", "--base=b"}, "--base was given twice"},
