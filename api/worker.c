@@ -3,10 +3,13 @@
 #include "bake/work.h"
 
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define WORKER_MMAP_BYTES (128 * 1024) /* malloc's own, before it begins to adapt */
 
 static const struct {
 	const char *name;
@@ -22,6 +25,13 @@ int main(int argc, char **argv)
 	if (!setlocale(LC_CTYPE, "C.UTF-8") || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return 1;
 	(void)umask(0); /* modes are what an image says */
+	/*
+	 * Chunks and batches go back to the system when they are freed. Left to
+	 * itself malloc keeps them in the arena of each thread that freed one: a
+	 * pull of three layers had 72 MiB instead of 35.
+	 */
+	if (mallopt(M_MMAP_THRESHOLD, WORKER_MMAP_BYTES) != 1)
+		return 1;
 	for (size_t i = 0; argc == 2 && i < sizeof(roles) / sizeof(roles[0]); i++) {
 		if (strcmp(argv[1], roles[i].name) == 0)
 			return roles[i].run();

@@ -10,7 +10,8 @@
  * diff id: ERR_CORRUPT otherwise, and neither blob nor tree exists.
  *
  * Threads: three inside; one outside calls write, finish and close.
- * Memory: bounded by RECEIVE_RING_BYTES a ring and BLOB_BATCH_BYTES.
+ * Memory: three rings of RECEIVE_RING_BYTES, a chunk, and the stream's window
+ * (layer.h); blob.h's batches are the process's. Three at once: 35 MiB.
  */
 #pragma once
 
