@@ -17,6 +17,7 @@ static const struct {
 } roles[] = {
 	{"step", work_step},
 	{"pull", work_pull},
+	{"doctor", work_doctor},
 };
 
 int main(int argc, char **argv)

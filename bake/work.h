@@ -23,3 +23,4 @@
 /* The exit code. What went wrong was told to the asker. */
 int work_step(void);
 int work_pull(void);
+int work_doctor(void);
