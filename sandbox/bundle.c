@@ -202,9 +202,8 @@ static json_t *bundle_resources(const struct machine_limits *limits)
 	if (limits->cpu_millis)
 		(void)json_object_set_new(
 			resources, "cpu",
-			json_pack(
-				"{s:I, s:I}", "period", (json_int_t)BUNDLE_CPU_PERIOD_US, "quota",
-				(json_int_t)(limits->cpu_millis * (BUNDLE_CPU_PERIOD_US / 1000))));
+			json_pack("{s:I, s:I}", "period", (json_int_t)BUNDLE_CPU_PERIOD_US, "quota",
+				  (json_int_t)limits->cpu_millis * (BUNDLE_CPU_PERIOD_US / 1000)));
 	return resources;
 }
 

@@ -3,16 +3,18 @@
 
 #include "layers/base/buf.h"
 #include "layers/base/clock.h"
+#include "layers/base/fd.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/vfs.h>
 
 #define CGROUP_POLL_MS 1
+#define CGROUP_PROCS_MAX ((size_t)1 << 20)
 #define CGROUP_HIERARCHIES_MAX 32
 
 int cgroup_open_root(struct err *err)
@@ -31,17 +33,21 @@ static bool cgroup_write(int dirfd, const char *file, const char *text)
 
 static void cgroup_kill_listed(int dirfd)
 {
-	int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *lines = fd < 0 ? NULL : fdopen(fd, "r");
-	int pid;
+	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf text = BUF_INIT(CGROUP_PROCS_MAX);
+	struct str rest;
+	struct str line;
+	struct err ignored;
+	uint64_t pid;
 
-	if (!lines)
+	/* What does not fit is killed the next time. */
+	if (fd < 0 || (fd_read_all(fd, &text, &ignored) < 0 && ignored.kind != ERR_LIMIT))
 		return;
-	while (fscanf(lines, "%d", &pid) == 1) {
-		if (pid > 1)
-			(void)kill(pid, SIGKILL);
+	rest = buf_str(&text);
+	while (str_cut(&rest, '\n', &line)) {
+		if (str_take_number(&line, &pid) && pid > 1 && pid <= INT_MAX)
+			(void)kill((pid_t)pid, SIGKILL);
 	}
-	(void)fclose(lines);
 }
 
 /* Version 1 has no cgroup.kill: what is frozen while it is killed cannot fork away. */

@@ -55,20 +55,30 @@ static void host_judge(struct host_check *check, int result, const struct err *e
 		host_say(check, HOST_FAIL, advice);
 }
 
+/* "6.1.0-13-amd64" is 6, 1, 0; what is missing is 0. */
+static void host_parse_version(struct str text, uint64_t out[static 3])
+{
+	struct str part;
+
+	for (size_t i = 0; i < 3; i++) {
+		out[i] = 0;
+		if (str_cut(&text, '.', &part) && !str_take_number(&part, &out[i]))
+			out[i] = 0;
+	}
+}
+
 static void host_examine_kernel(struct host_list *list)
 {
 	struct host_check *check = host_add(list, "kernel");
-	struct utsname names;
-	int major = 0;
-	int minor = 0;
+	struct utsname names = {0};
+	uint64_t version[3];
 
-	if (uname(&names) < 0 || sscanf(names.release, "%d.%d", &major, &minor) != 2)
-		(void)snprintf(check->found, sizeof(check->found), "unknown");
-	else
-		(void)snprintf(check->found, sizeof(check->found), "%.64s", names.release);
-	if (major < 6 || (major == 6 && minor < 1))
+	(void)uname(&names);
+	host_parse_version(str_of(names.release), version);
+	(void)snprintf(check->found, sizeof(check->found), "%.64s", names.release);
+	if (version[0] < 6 || (version[0] == 6 && version[1] < 1))
 		host_say(check, HOST_FAIL, "Linux 6.1 or later is needed, 6.13 or later is best");
-	else if (major == 6 && minor < 13)
+	else if (version[0] == 6 && version[1] < 13)
 		host_say(check, HOST_WARN,
 			 "before Linux 6.13 an image has about 200 layers at most");
 }
@@ -205,18 +215,16 @@ static int host_read_version(const char *path, char version[static 64], struct e
 /* The first releases without a known way out of a container. */
 static bool host_is_old(const char *path, const char *version)
 {
-	int major = 0;
-	int minor = 0;
-	int patch = 0;
+	uint64_t v[3];
 
-	(void)sscanf(version, "%d.%d.%d", &major, &minor, &patch);
+	host_parse_version(str_of(version), v);
 	if (strstr(path, "crun"))
-		return major < 1 || (major == 1 && minor < 28);
+		return v[0] < 1 || (v[0] == 1 && v[1] < 28);
 	if (!strstr(path, "runc"))
 		return false;
-	if (major != 1 || minor > 4)
-		return major < 1;
-	return minor < 3 || (minor == 3 && patch < 6) || (minor == 4 && patch < 3);
+	if (v[0] != 1 || v[1] > 4)
+		return v[0] < 1;
+	return v[1] < 3 || (v[1] == 3 && v[2] < 6) || (v[1] == 4 && v[2] < 3);
 }
 
 static void host_examine_runtime(struct host_list *list)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/runtime_priv.h"
 
+#include "layers/base/fd.h"
 #include "layers/base/json.h"
 #include "layers/base/path.h"
 #include "sandbox/cgroup_priv.h"
@@ -68,18 +69,15 @@ static int runtime_wait(const struct runtime *runtime, struct proc *proc, int cg
 /* The last error in the runtime's log; false when it complained about nothing. */
 static bool runtime_complaint(struct str log, struct err *err)
 {
+	struct str line;
 	bool found = false;
 
-	while (log.len > 0) {
-		const char *end = memchr(log.ptr, '\n', log.len);
-		struct str line = {log.ptr, end ? (size_t)(end - log.ptr) : log.len};
+	while (str_cut(&log, '\n', &line)) {
 		AUTO(json) json_t *entry = NULL;
 		struct err ignored;
 		struct str level;
 		struct str message;
 
-		log.ptr += line.len + (end ? 1 : 0);
-		log.len -= line.len + (end ? 1 : 0);
 		if (json_parse(line, RUNTIME_LOG_MAX, &entry, &ignored) < 0 ||
 		    json_get_string(entry, "", "level", &level, &ignored) != 1 ||
 		    json_get_string(entry, "", "msg", &message, &ignored) != 1 ||
@@ -99,13 +97,9 @@ static int runtime_check_started(const struct runtime *runtime, struct err *err)
 {
 	auto_close int fd = openat(runtime->dirfd, "log", O_RDONLY | O_CLOEXEC);
 	auto_buf struct buf log = BUF_INIT(RUNTIME_LOG_MAX);
-	char piece[4096];
-	ssize_t n;
 
-	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0) {
-		if (buf_add(&log, (struct str){piece, (size_t)n}, err) < 0)
-			return err_ctx(err, "log of %s", runtime->path);
-	}
+	if (fd >= 0 && fd_read_all(fd, &log, err) < 0)
+		return err_ctx(err, "log of %s", runtime->path);
 	if (!runtime_complaint(buf_str(&log), err))
 		return 0;
 	return err_ctx(err, "%s", runtime->path);

@@ -17,27 +17,14 @@ struct user_line {
 	size_t count;
 };
 
-/* Cut text at the first separator. False when nothing is left. */
-static bool user_cut(struct str *rest, char separator, struct str *out)
-{
-	const char *end;
-
-	if (!rest->ptr)
-		return false;
-	end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
-	*out = (struct str){rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
-	*rest = end ? (struct str){end + 1, rest->len - out->len - 1} : (struct str){NULL, 0};
-	return true;
-}
-
 static bool user_next_line(struct str *rest, struct user_line *out)
 {
 	struct str line;
 
-	if (!user_cut(rest, '\n', &line))
+	if (!str_cut(rest, '\n', &line))
 		return false;
 	out->count = 0;
-	while (out->count < USER_FIELDS && user_cut(&line, ':', &out->fields[out->count]))
+	while (out->count < USER_FIELDS && str_cut(&line, ':', &out->fields[out->count]))
 		out->count++;
 	return true;
 }
@@ -45,23 +32,18 @@ static bool user_next_line(struct str *rest, struct user_line *out)
 /* Whether text is a decimal number; of more digits than any id it is UINT32_MAX. */
 static bool user_number(struct str text, uint32_t *out)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return false;
-		value = value * 10 + (uint64_t)(text.ptr[i] - '0');
-		if (value > UINT32_MAX)
-			value = UINT32_MAX;
-	}
-	*out = (uint32_t)value;
-	return text.len > 0;
+	if (!str_take_number(&text, &value) || text.len > 0)
+		return false;
+	*out = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+	return true;
 }
 
 /* The first line whose name is text, or, for a number, whose id is. */
 static bool user_find_line(struct str file, struct str text, struct user_line *out)
 {
-	uint32_t wanted;
+	uint32_t wanted = 0;
 	uint32_t id;
 	bool numeric = user_number(text, &wanted);
 
@@ -104,7 +86,7 @@ static bool user_lists(struct str members, struct str name)
 {
 	struct str member;
 
-	while (user_cut(&members, ',', &member)) {
+	while (str_cut(&members, ',', &member)) {
 		if (str_equal(member, name))
 			return true;
 	}
@@ -147,7 +129,7 @@ int user_find(struct str passwd, struct str group, struct str text, struct user 
 
 	if (text.len == 0)
 		text = STR("0");
-	(void)user_cut(&text, ':', &name);
+	(void)str_cut(&text, ':', &name);
 	group_text = text;
 	known = user_find_line(passwd, name, &line);
 	if (!user_number(name, &id) && (!known || !user_number(line.fields[2], &id)))
@@ -172,19 +154,15 @@ int user_find(struct str passwd, struct str group, struct str text, struct user 
 static int user_read_file(int rootfd, const char *path, struct buf *out, struct err *err)
 {
 	auto_close int fd = fd_open_in_root(rootfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, err);
-	char piece[16384];
 	struct stat st;
-	ssize_t n;
 
 	if (fd < 0)
 		return err->kind == ERR_OS && (err->os == ENOENT || err->os == ENOTDIR) ? 0 : -1;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_INVALID, "%s of the image is not a file", path);
-	while ((n = read(fd, piece, sizeof(piece))) > 0) {
-		if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
-			return err_ctx(err, "%s of the image", path);
-	}
-	return n < 0 ? err_os(err, errno, "read %s of the image", path) : 0;
+	if (fd_read_all(fd, out, err) < 0)
+		return err_ctx(err, "%s of the image", path);
+	return 0;
 }
 
 int user_find_in_root(int rootfd, struct str text, struct user *out, struct err *err)

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#define USERNS_FILE_MAX ((size_t)1 << 20) /* of subuid */
+
 static int userns_write_map(pid_t pid, const char *file, uid_t first, struct err *err)
 {
 	char path[64];
@@ -75,29 +77,40 @@ static unsigned userns_offset(int dirfd)
 	return (unsigned)(mixed >> 32) % USERNS_SLOTS;
 }
 
-/*
- * Clear the slots of which a line of a subuid file gives an id away. Files
- * that are not there give nothing.
- */
+/* Clear the slots of which one line of a subuid file, NAME:START:COUNT, gives an id away. */
+static void userns_clear_line(struct str line, bool is_free[static USERNS_SLOTS])
+{
+	struct str name;
+	struct str field;
+	uint64_t start;
+	uint64_t count;
+
+	if (!str_cut(&line, ':', &name) || !str_cut(&line, ':', &field) ||
+	    !str_take_number(&field, &start) || !str_take_number(&line, &count) ||
+	    start > UINT32_MAX || count > UINT32_MAX)
+		return;
+	for (unsigned slot = 0; slot < USERNS_SLOTS; slot++) {
+		uint64_t first = USERNS_FIRST + (uint64_t)slot * USERNS_IDS;
+
+		if (start < first + USERNS_IDS && start + count > first)
+			is_free[slot] = false;
+	}
+}
+
+/* A file that is not there gives nothing away. */
 static void userns_clear_given(const char *file, bool is_free[static USERNS_SLOTS])
 {
-	FILE *lines = fopen(file, "re");
-	unsigned long long start;
-	unsigned long long count;
-	char line[256];
+	auto_close int fd = open(file, O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf text = BUF_INIT(USERNS_FILE_MAX);
+	struct err ignored;
+	struct str rest;
+	struct str line;
 
-	while (lines && fgets(line, sizeof(line), lines)) {
-		if (sscanf(line, "%*[^:]:%llu:%llu", &start, &count) != 2)
-			continue;
-		for (unsigned slot = 0; slot < USERNS_SLOTS; slot++) {
-			unsigned long long first = USERNS_FIRST + slot * USERNS_IDS;
-
-			if (start < first + USERNS_IDS && start + count > first)
-				is_free[slot] = false;
-		}
-	}
-	if (lines)
-		(void)fclose(lines);
+	if (fd < 0 || (fd_read_all(fd, &text, &ignored) < 0 && ignored.kind != ERR_LIMIT))
+		return;
+	rest = buf_str(&text);
+	while (str_cut(&rest, '\n', &line))
+		userns_clear_line(line, is_free);
 }
 
 static void userns_find_free(bool is_free[static USERNS_SLOTS])

@@ -67,3 +67,32 @@ void buf_done(struct buf *buf)
 	free(buf->ptr);
 	*buf = BUF_INIT(buf->max);
 }
+
+bool str_cut(struct str *rest, char separator, struct str *out)
+{
+	const char *end;
+
+	if (!rest->ptr)
+		return false;
+	end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
+	*out = (struct str){rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
+	*rest = end ? (struct str){end + 1, rest->len - out->len - 1} : (struct str){NULL, 0};
+	return true;
+}
+
+bool str_take_number(struct str *text, uint64_t *out)
+{
+	uint64_t value = 0;
+	size_t digits = 0;
+
+	while (digits < text->len && text->ptr[digits] >= '0' && text->ptr[digits] <= '9') {
+		uint64_t digit = (uint64_t)(text->ptr[digits++] - '0');
+
+		value = value > (UINT64_MAX - digit) / 10 ? UINT64_MAX : value * 10 + digit;
+	}
+	if (digits == 0)
+		return false;
+	*text = (struct str){text->ptr + digits, text->len - digits};
+	*out = value;
+	return true;
+}

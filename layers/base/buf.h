@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct str {
@@ -70,6 +71,15 @@ static inline bool str_starts(struct str text, struct str prefix)
 {
 	return text.len >= prefix.len && memcmp(text.ptr, prefix.ptr, prefix.len) == 0;
 }
+
+/*
+ * Take what is before the first separator (which goes too), or all that is
+ * left. False once everything was taken; an empty text has one empty piece.
+ */
+bool str_cut(struct str *rest, char separator, struct str *out);
+
+/* Take decimal digits from the front. False when there are none; UINT64_MAX when too many. */
+bool str_take_number(struct str *text, uint64_t *out);
 
 static inline void auto_buf_release(struct buf *slot)
 {
