@@ -22,13 +22,13 @@ int loop_init(struct loop *loop, struct err *err)
 	if (stopfd < 0 || epollfd < 0)
 		return err_os(err, errno, "make an event loop");
 	*loop = (struct loop){
-		.epollfd = epollfd,
-		.stop = {.fd = stopfd, .ready = loop_on_stop, .ctx = loop},
+		.epollfd = steal_fd(&epollfd),
+		.stop = {.fd = steal_fd(&stopfd), .ready = loop_on_stop, .ctx = loop},
 	};
-	if (loop_watch(loop, &loop->stop, EPOLLIN, err) < 0)
+	if (loop_watch(loop, &loop->stop, EPOLLIN, err) < 0) {
+		loop_done(loop);
 		return -1;
-	stopfd = -1;
-	epollfd = -1;
+	}
 	return 0;
 }
 

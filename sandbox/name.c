@@ -35,7 +35,9 @@ bool name_normalise(struct str text, char out[static NAME_TEXT_MAX])
 
 		if (is_end && (i == start || i - start > NAME_LABEL_MAX))
 			return false;
-		name[i] = is_end ? '.' : name_fold(text.ptr[i]);
+		name[i] = '.';
+		if (!is_end)
+			name[i] = name_fold(text.ptr[i]);
 		if (name[i] == '\0')
 			return false;
 		if (is_end && i < text.len)

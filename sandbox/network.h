@@ -3,11 +3,15 @@
  * network.h - a machine's network: a namespace with `lo` alone, a resolver,
  * and TCP redirected to an egress loop that dials from the host.
  *
- * Inside every address is local and no route leads out. nftables' TPROXY hands
- * connections to one listening socket, which learns the wanted address from
- * getsockname(); all else is refused at once. The resolver gives each name an
- * address of its own out of 198.18.0.0/15, so the name behind a connection is
- * known exactly. The host's network is not changed.
+ * Inside every IPv4 address is local and no route leads out. nftables' TPROXY
+ * hands connections to one listening socket, which learns the wanted address
+ * from getsockname(); all else is refused at once. The resolver gives each name
+ * an address of its own out of 198.18.0.0/16, so the name behind a connection
+ * is known exactly. The host's network is not changed.
+ *
+ * The machine itself is 127.0.0.0/8, ::1 and 198.18.0.1, where the resolver has
+ * port 53. A connection is accepted before it is dialled, so one that cannot be
+ * made ends in a reset; an address that is refused anyhow is never accepted.
  *
  * The namespace belongs to the plane's user namespace: no capability inside
  * can change its rules. It lives as long as its descriptor and its processes.
@@ -15,7 +19,12 @@
  * Open mode (build steps): every name is answered and every port passed;
  * private addresses may be dialled; loopback, link-local, multicast,
  * unspecified and metadata addresses never, also not by a name that leads
- * there, except where the operator's --add-host says so.
+ * there, except where the operator's --add-host says so. The host's other own
+ * addresses are private or public like any: what listens there can be reached.
+ *
+ * Limits: 1,024 connections, or a sixth of RLIMIT_NOFILE where that is less
+ * (more wait for their turn); 65,533 names; what a connection keeps is in the
+ * kernel, 64 KiB a direction at most.
  *
  * Formats: RFC 1035 (DNS), Linux nftables TPROXY.
  */
@@ -56,7 +65,10 @@ int network_open(enum network_mode mode, const struct network_host *hosts, size_
 /* The network namespace. Borrowed. */
 int network_nsfd(const struct network *network);
 
-/* A detached, read-only mount of this namespace's sysfs. The caller closes it. */
+/*
+ * A detached, read-only mount of this namespace's sysfs, always the same one: it
+ * can be attached once. The caller closes the descriptor.
+ */
 int network_sysfs(const struct network *network, int *out_fd, struct err *err) MUST_CHECK;
 
 /* The text of the machine's resolv.conf ("" for NETWORK_NONE). */

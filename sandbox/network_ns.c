@@ -64,9 +64,7 @@ static int network_ns_open_to_all(struct network_ns *ns, struct err *err)
 	const struct in_addr self = {.s_addr = inet_addr(RESOLVER_SELF)};
 
 	if (lo_take_all(self, err) < 0 ||
-	    network_ns_set("/proc/sys/net/ipv4/icmp_echo_ignore_all", "1", err) < 0)
-		return -1;
-	if (network_ns_socket(SOCK_STREAM, NETWORK_RULES_LISTENER, NETWORK_RULES_PORT, true,
+	    network_ns_socket(SOCK_STREAM, NETWORK_RULES_LISTENER, NETWORK_RULES_PORT, true,
 			      &ns->fds[NETWORK_FD_LISTENER], err) < 0 ||
 	    network_ns_socket(SOCK_DGRAM, RESOLVER_SELF, 53, false, &ns->fds[NETWORK_FD_DNS_UDP],
 			      err) < 0 ||
@@ -113,10 +111,10 @@ union network_ns_control {
 };
 
 /* An error that nobody set, and the descriptors in their order, or an error. */
-static int network_ns_send(int fd, const struct network_ns *ns, const struct err *answer)
+static int network_ns_send(int fd, const struct network_ns *ns, struct err *answer)
 {
 	union network_ns_control control = {.bytes = {0}};
-	struct iovec data = {.iov_base = (void *)(uintptr_t)answer, .iov_len = sizeof(*answer)};
+	struct iovec data = {.iov_base = answer, .iov_len = sizeof(*answer)};
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	struct cmsghdr *header = &control.header;
 	size_t count = 0;

@@ -115,12 +115,10 @@ static void relay_on_ready(void *ctx, uint32_t events)
 	struct err err;
 
 	(void)events;
-	if (relay_pump(relay, 0) < 0 || relay_pump(relay, 1) < 0)
+	if (relay_pump(relay, 0) < 0 || relay_pump(relay, 1) < 0 || relay_await(relay, &err) < 0)
 		relay->ended(relay->ctx, true);
 	else if (relay->flows[0].closed && relay->flows[1].closed)
 		relay->ended(relay->ctx, false);
-	else if (relay_await(relay, &err) < 0)
-		relay->ended(relay->ctx, true);
 }
 
 void relay_init(struct relay *relay, struct loop *loop, struct relay_pipes *pipes, const int fds[2])

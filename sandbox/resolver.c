@@ -4,6 +4,7 @@
 #include "layers/base/clock.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <search.h>
 
 #define RESOLVER_NET 0xc6120000U /* 198.18.0.0/16; the first two addresses name no name */
@@ -53,7 +54,8 @@ static struct resolver_name *resolver_add(struct resolver *resolver, const char 
 		return NULL;
 	if (resolver->count == resolver->cap) {
 		resolver->cap = resolver->cap ? 2 * resolver->cap : 64;
-		resolver->names = reallocarray(resolver->names, resolver->cap, sizeof(name));
+		resolver->names = reallocarray(resolver->names, resolver->cap,
+					       sizeof(struct resolver_name *));
 		if (!resolver->names)
 			abort();
 	}
@@ -149,11 +151,13 @@ static void resolver_tell(struct resolver *resolver, const struct lookup_answer 
 {
 	struct resolver_lookup **link = resolver_find_pending(resolver, answer->name);
 	auto_free struct resolver_lookup *lookup = *link;
-	struct resolver_waiter *waiter = lookup->waiters;
 	enum dns_rcode rcode;
 	const struct resolver_name *name = resolver_learn(resolver, answer, &rcode);
+	struct resolver_waiter *waiter;
 
+	assert(lookup); /* nothing else is ever looked up */
 	*link = lookup->next;
+	waiter = lookup->waiters;
 	while (waiter) {
 		struct resolver_waiter *next = waiter->next; /* done() may free the waiter */
 
@@ -226,26 +230,26 @@ void resolver_close(struct resolver *resolver)
 	free(resolver);
 }
 
-void resolver_ask(struct resolver *resolver, const char *text, struct resolver_waiter *waiter)
+void resolver_ask(struct resolver *resolver, const char *name, struct resolver_waiter *waiter)
 {
-	const struct resolver_name *name = resolver_get(resolver, text);
+	const struct resolver_name *known = resolver_get(resolver, name);
 	struct resolver_lookup **link;
 	struct err err;
 
-	if (name && name->fresh_until > clock_monotonic_ms()) {
-		waiter->done(waiter->ctx, name, DNS_NOERROR);
+	if (known && known->fresh_until > clock_monotonic_ms()) {
+		waiter->done(waiter->ctx, known, DNS_NOERROR);
 		return;
 	}
-	link = resolver_find_pending(resolver, text);
+	link = resolver_find_pending(resolver, name);
 	if (!*link) {
-		if (lookup_ask(resolver->lookup, text, &err) < 0) {
+		if (lookup_ask(resolver->lookup, name, &err) < 0) {
 			waiter->done(waiter->ctx, NULL, DNS_SERVFAIL);
 			return;
 		}
 		*link = calloc(1, sizeof(**link));
 		if (!*link)
 			abort();
-		memcpy((*link)->name, text, strlen(text) + 1);
+		memcpy((*link)->name, name, strlen(name) + 1);
 	}
 	waiter->next = (*link)->waiters;
 	(*link)->waiters = waiter;

@@ -112,7 +112,7 @@ static void the_longest_name_fits_everywhere(void **state)
 		len += 1 + label;
 	}
 	assert_int_equal(len, 12 + 254);
-	memcpy(message + len, "\0\0\1\0\1", 5);
+	memcpy(message + len, (const char[]){0, 0, 1, 0, 1}, 5);
 	assert_true(dns_read_query((struct str){message, len + 5}, &query));
 	assert_int_equal(strlen(query.name), NETWORK_NAME_MAX);
 	assert_true(dns_write_record(&query, DNS_A, STR("abcd"), answer) < sizeof(answer));
