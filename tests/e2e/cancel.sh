@@ -16,7 +16,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.execv(sys.argv[1], sys.argv[1:])
 PY
 	local pid=$! start
-	wait_for 30 grep -q '^\[2/2\] started' "$work/out" || cat "$work/out"
+	wait_for 30 grep -qxF '[2/2] started' "$work/out" || cat "$work/out"
 	start=${EPOCHREALTIME/./}
 	kill -"$1" "$pid"
 	status=0

@@ -24,7 +24,8 @@ for name in dev proc; do
 	refused "a /$name that is a symlink runs no step" 65 "/$name" hearth bake "$work/run.json" --base "oci:$work/bad:$name"
 done
 
-# The registry's own files are changed behind its back.
+# The registry's own files are changed behind its back, before a store that has none of them pulls.
+export HEARTH_DATA=$work/fresh
 damage() # TAG PROGRAM: push tiny as TAG and edit its layer with a Python expression on `b`
 {
 	"$here/image.py" "$work/damage:$1" tiny "entry:$2" >/dev/null
@@ -41,7 +42,8 @@ refused "a layer that is longer than was said is refused" '65|69' . hearth pull 
 printf 'not a tar at all' | gzip >"$work/text.gz"
 "$here/image.py" "$work/bad:text" "$work/text.gz" >/dev/null
 refused "a layer that is no tar is refused" 65 . hearth pull "oci:$work/bad:text"
-"$here/image.py" "$work/bad:diff" tiny >/dev/null
+tar -C "$work" --owner 0 --group 0 -cf "$work/things.tar" run.json
+"$here/image.py" "$work/bad:diff" tiny "$work/things.tar" >/dev/null
 python3 - "$work/bad" <<'PY'
 import hashlib, json, pathlib, sys
 root = pathlib.Path(sys.argv[1])
@@ -55,15 +57,17 @@ index = json.loads((root / "index.json").read_text())
 entry = next(m for m in index["manifests"] if m["annotations"]["org.opencontainers.image.ref.name"] == "diff")
 manifest = json.loads(blob(entry["digest"]).read_text())
 config = json.loads(blob(manifest["config"]["digest"]).read_text())
-config["rootfs"]["diff_ids"][0] = "sha256:" + "1" * 64
+config["rootfs"]["diff_ids"][-1] = "sha256:" + "1" * 64
 manifest["config"].update(put(config))
 entry.update(put(manifest))
 (root / "index.json").write_text(json.dumps(index))
 PY
-HEARTH_DATA=$work/fresh refused "a layer that is not what the config says is refused" 65 . hearth pull "oci:$work/bad:diff"
+refused "a layer that is not what the config says is refused" 65 . hearth pull "oci:$work/bad:diff"
+nothing_left "nothing of them is left over"
+export HEARTH_DATA=$work/data
 
 "$here/image.py" "$work/bomb:1" bomb:1024 >/dev/null
-HEARTH_LAYER_MAX=$((64 << 20)) refused "a bomb past the ceiling is refused" 65 'byte|large|limit|ceiling|max' \
+refused "a bomb past the ceiling is refused" 65 'byte|large|limit|ceiling|max' \
 	hearth pull "oci:$work/bomb:1" --max-layer-bytes $((64 << 20))
 
 # A disk of its own that runs full.

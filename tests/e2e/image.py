@@ -52,7 +52,7 @@ def tiny():
     """The smallest root in which a shell feels at home."""
     program = shutil.which("busybox") or BUSYBOX
     names = subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout.split()
-    yield from (directory(d) for d in ("bin", "etc", "root", "home", "usr", "usr/bin", "var", "proc", "sys", "dev", "run"))
+    yield from (directory(d) for d in ("bin", "etc", "root", "home", "opt", "srv", "usr", "usr/bin", "var", "proc", "sys", "dev", "run"))
     yield directory("tmp", 0o1777)
     yield text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\napp:x:1000:1000::/home:/bin/sh\n")
     yield text("etc/group", "root:x:0:\nnogroup:x:65534:\napp:x:1000:\n")

@@ -22,8 +22,8 @@ ln -s run.sh "$work/context/tree/link"
 echo deep >"$work/context/tree/sub/deep"
 
 steps=(
-	"RUN mkdir -p /srv/a/b && echo one > /srv/a/one && echo two > /srv/a/b/two && ln /srv/a/one /srv/a/hard && ln -s one /srv/a/soft && ln -s /nowhere /srv/a/dangling"
-	"RUN chmod 4755 /srv/a/one && chmod 1777 /srv/a/b && chown 1000:1000 /srv/a/b/two && chown -h nobody:nogroup /srv/a/soft && setfattr -n user.note -v kept /srv/a/b"
+	"RUN mkdir -p /srv/a/b && echo one > /srv/a/one && echo two > /srv/a/b/two && ln /srv/a/one /srv/a/hard && chmod 4755 /srv/a/one && ln -s one /srv/a/soft && ln -s /nowhere /srv/a/dangling"
+	"RUN chmod 1777 /srv/a/b && chown 1000:1000 /srv/a/b/two && chown -h nobody:nogroup /srv/a/soft && setfattr -n user.note -v kept /srv/a/b"
 	"RUN cp /bin/busybox /srv/cap && setcap cap_net_raw+ep /srv/cap && mkfifo /srv/fifo && truncate -s 3M /srv/sparse"
 	"RUN chown 65534:65534 /srv/sparse && chmod 0 /srv/fifo && getcap /srv/cap | grep -q cap_net_raw"
 	"RUN rm -rf /home && mkdir /home && echo new > /home/new"

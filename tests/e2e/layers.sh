@@ -46,11 +46,9 @@ files() # unpacked by umoci into $work/bundle/rootfs
 make "RUN true"
 same "a step that changes nothing has no layer" "$(count_layers)" 1
 make "RUN mkdir /s && mv /s /t && rmdir /t && touch /etc/passwd.new && rm /etc/passwd.new"
-files
-same "neither has one that undid it, but for times" "$(names | grep -vxE 'etc/?' | grep -c . || true)" 0
+same "neither has one that undid what it did" "$(count_layers)" 1
 make "RUN mv /etc/passwd /etc/tmp && mv /etc/tmp /etc/passwd"
-check "a file renamed to and fro is not copied whole, or is what it was" \
-	bash -c '! grep -q passwd <<<"$1" || [ "$2" = 0 ]' - "$(names)" 0
+same "nor one that renamed to and fro" "$(count_layers)" 1
 
 make "RUN mkdir /d && touch /d/a" "RUN rm -rf /d" "RUN mkdir /d && touch /d/b"
 files
@@ -94,7 +92,7 @@ same "COPY into /tmp keeps its mode" "$(stat -c %a "$rootfs/tmp")" 1777
 make "COPY --chown=1000:1000 --chmod=640 common/sub/f /new/dir/f"
 files
 same "owner and mode of a copied file" "$(stat -c '%u:%g %a' "$rootfs/new/dir/f")" "1000:1000 640"
-check "its parents can be entered" test -n "$(find "$rootfs/new/dir" -maxdepth 0 -perm -111)"
+same "the parents made for it have them too, as BuildKit does it" "$(stat -c '%u:%g %a' "$rootfs/new/dir")" "1000:1000 640"
 make "COPY common /c" "RUN ls -R /c"
 make "COPY common /c" "RUN ls -R /c"
 same "copied twice: cached" "$(cached)" 2
@@ -131,7 +129,7 @@ same "the caller's umask is in nothing" "$(cat "$work/listing-000")" "$(cat "$wo
 
 spec "$work/long.json" "$base" "RUN yes 0123456789012345678901234567890123456789 | head -n 500000"
 hearth bake "$work/long.json" >/dev/null 2>"$work/long.log"
-same "no line of a long log is lost" "$(grep -c 0123456789012345678901234567890123456789 "$work/long.log")" 500000
+same "no line of a long log is lost" "$(grep -cxE '\[1/1\] [0-9]{40}' "$work/long.log")" 500000
 
 spec "$work/twin.json" "$base" "RUN echo ran; sleep 1; cat /proc/sys/kernel/random/uuid > /uuid"
 for n in 1 2 3; do

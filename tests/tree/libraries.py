@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-MAY = {"libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblmdb.so.0", "libzstd.so.1", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0",
+MAY = {"libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblmdb.so.0", "libzstd.so.1", "libm.so.6", "libpthread.so.0", "libgcc_s.so.1",
        "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 loaded = subprocess.run(["ldd", sys.argv[1]], check=True, capture_output=True, text=True).stdout
