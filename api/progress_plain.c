@@ -91,8 +91,8 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		plain_pull(event);
 		break;
 	case BAKE_BASE_DONE:
-		(void)fprintf(stderr, "[base] %s%s\n", event->cached ? "CACHED " : "DONE ",
-			      digest_format(event->digest, text));
+		(void)fprintf(stderr, "[base] %s %s\n", event->cached ? "CACHED" : "DONE",
+			      event->digest ? digest_format(event->digest, text) : "");
 		break;
 	case BAKE_STEP:
 		plain_prefix(event);

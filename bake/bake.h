@@ -22,7 +22,8 @@
 enum bake_event_kind {
 	BAKE_BASE,      /* base is being resolved: text is the reference */
 	BAKE_PULL,      /* bytes of the base's layers: layer, done, size */
-	BAKE_BASE_DONE, /* digest is the base manifest's; cached: nothing was pulled */
+	BAKE_BASE_DONE, /* digest is the base manifest's, NULL for scratch; cached: nothing was
+			   pulled */
 	BAKE_STEP,      /* a step begins; step, of, text */
 	BAKE_LOG,       /* bytes of the running step's log */
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer) */

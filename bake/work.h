@@ -13,12 +13,18 @@
  */
 #pragma once
 
-#include "layers/base/err.h"
+#include "layers/base/buf.h"
 
 #define WORK_FD_ASKER 3
 #define WORK_FD_LISTENER 4
 #define WORK_FD_LOCK 5
 #define WORK_FD_CONTEXT 6
+
+/* The one request that a role is started for. */
+int work_receive(struct buf *out, struct err *err) MUST_CHECK;
+
+/* Trees have owners and devices, and machines mounts: both are root's to make. */
+int work_need_root(struct err *err) MUST_CHECK;
 
 /* The exit code. What went wrong was told to the asker. */
 int work_step(void);

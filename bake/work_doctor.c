@@ -23,14 +23,9 @@ static json_t *doctor_check(const struct host_check *check)
 static int doctor_receive(json_t **out, struct str *out_data, struct err *err)
 {
 	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
-	enum wire_type type;
-	int got = wire_receive(WORK_FD_ASKER, NULL, &type, &payload, err);
 
-	if (got < 0)
-		return -1;
-	if (got == 0 || type != WIRE_REQUEST)
-		return err_set(err, ERR_UNAVAILABLE, "no request came");
-	if (json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, out, err) < 0)
+	if (work_receive(&payload, err) < 0 ||
+	    json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, out, err) < 0)
 		return -1;
 	return json_need_string(*out, "", "data", out_data, err);
 }

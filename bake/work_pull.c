@@ -61,16 +61,12 @@ static void *work_watch(void *ctx)
 	return NULL;
 }
 
-static int work_receive(struct pull_work *work, struct err *err)
+static int work_receive_request(struct pull_work *work, struct err *err)
 {
 	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
-	enum wire_type type;
-	int got = wire_receive(WORK_FD_ASKER, NULL, &type, &payload, err);
 
-	if (got < 0)
+	if (work_receive(&payload, err) < 0)
 		return -1;
-	if (got == 0 || type != WIRE_REQUEST)
-		return err_set(err, ERR_UNAVAILABLE, "no request came");
 	return json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &work->request, err);
 }
 
@@ -156,7 +152,8 @@ int work_pull(void)
 	int result = -1;
 
 	if (cancel_init(&work.cancel, &err) == 0 && cancel_init(&work.ended, &err) == 0 &&
-	    work_receive(&work, &err) == 0 && work_open_store(&work, &err) == 0)
+	    work_receive_request(&work, &err) == 0 && work_need_root(&err) == 0 &&
+	    work_open_store(&work, &err) == 0)
 		result = work_watched(&work, &tag, &err);
 
 	AUTO(json) json_t *answer = result == 0 ? work_result(&tag) : wire_error(&err, 0);

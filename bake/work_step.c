@@ -40,13 +40,9 @@ struct step_work {
 static int work_receive_task(struct step_work *work, struct err *err)
 {
 	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
-	enum wire_type type;
-	int got = wire_receive(WORK_FD_ASKER, NULL, &type, &payload, err);
 
-	if (got < 0)
+	if (work_receive(&payload, err) < 0)
 		return -1;
-	if (got == 0 || type != WIRE_REQUEST)
-		return err_set(err, ERR_UNAVAILABLE, "no task came");
 	return task_parse(buf_str(&payload), &work->task, err);
 }
 
@@ -97,9 +93,9 @@ static int work_prepare(struct step_work *work, struct err *err)
 	struct store_options options = {.path = work->task.store_path,
 					.map_bytes = work->task.store_map_bytes};
 
-	if (machine_enter_private(err) < 0 || store_open(&options, &work->store, err) < 0 ||
-	    machine_sweep(work->store, err) < 0 || store_sweep(work->store, err) < 0 ||
-	    work_make_trees(work, err) < 0)
+	if (work_need_root(err) < 0 || machine_enter_private(err) < 0 ||
+	    store_open(&options, &work->store, err) < 0 || machine_sweep(work->store, err) < 0 ||
+	    store_sweep(work->store, err) < 0 || work_make_trees(work, err) < 0)
 		return -1;
 	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
