@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* confinement_test.c - what a machine cannot reach, use up, or be led to. */
+#include "tests/sandbox/rig.h"
+
+#include "layers/base/path.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static void refuse_link(struct rig *rig, const char *link)
+{
+	struct digest trees[2] = {rig->base};
+	char name[32];
+	int fd = rig_new_tree(rig, name);
+	AUTO(machine) struct machine *machine = NULL;
+	struct done *done;
+
+	assert_int_equal(symlinkat("/etc", fd, link), 0);
+	trees[1] = rig_keep_tree(rig, fd, name);
+	machine = rig_open_machine(rig, trees, 2, (struct machine_limits){0});
+	done = rig_shell(machine, "true");
+	check_err(done->result, &done->err, ERR_REFUSED);
+	assert_non_null(strstr(done->err.text, link));
+	test_free(done);
+}
+
+static void links_for_mount_points_are_refused(void **state)
+{
+	refuse_link(*state, "dev");
+	refuse_link(*state, "proc");
+	refuse_link(*state, "sys");
+}
+
+static int make_directories(void *ctx, int rootfd, struct err *err)
+{
+	struct str rest = str_of(ctx);
+	char path[256] = "";
+	struct str part;
+
+	while (path_next(&rest, &part)) {
+		size_t used = strlen(path);
+
+		(void)snprintf(path + used, sizeof(path) - used, "%s" STR_FMT, used ? "/" : "",
+			       STR_ARG(part));
+		if (mkdirat(rootfd, path, 0755) < 0 && errno != EEXIST)
+			return err_os(err, errno, "make %s", path);
+	}
+	return 0;
+}
+
+static int make_link(void *ctx, int rootfd, struct err *err)
+{
+	(void)ctx;
+	return symlinkat("/proc/self", rootfd, "via") < 0 ? err_os(err, errno, "make a link") : 0;
+}
+
+static void working_directories_outside_the_image_are_refused(void **state)
+{
+	static const char *const wrong[] = {"/proc/self/fd/7", "/nowhere", "/etc/passwd", "/sys",
+					    "/via/fd/8"};
+	static const char *const argv[] = {"/bin/true", NULL};
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+	char made[] = "proc/self/fd/7";
+	struct err err = {0};
+
+	/* As a WORKDIR step would have made it. */
+	check_ok(machine_as_root(machine, make_directories, made, &err), &err);
+	check_ok(machine_as_root(machine, make_link, NULL, &err), &err);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct done *done =
+			rig_run(machine, (struct machine_command){.argv = argv, .cwd = wrong[i]});
+
+		check_err(done->result, &done->err, ERR_REFUSED);
+		test_free(done);
+	}
+}
+
+static void a_child_sees_three_descriptors_and_its_own_processes(void **state)
+{
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+	int leaky = open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC, on purpose */
+
+	rig_expect(
+		machine,
+		"n=3; while [ $n -lt 64 ]; do [ -e /proc/$$/fd/$n ] && echo $n; n=$((n+1)); done; "
+		"true",
+		0, "");
+	rig_expect(machine, "cd /proc; echo [0-9]*", 0, "1 2\n");
+	rig_expect(machine,
+		   "cat /proc/self/cgroup | while IFS=: read a b c; do [ $c = / ] || echo $c; done",
+		   0, "");
+	assert_int_equal(close(leaky), 0);
+}
+
+static void the_kernel_is_out_of_reach(void **state)
+{
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+
+	rig_expect(machine, "cat /proc/keys /proc/timer_list; ls -A /sys/firmware /proc/acpi", 0,
+		   "/proc/acpi:\n\n/sys/firmware:\n");
+	rig_expect(machine, "(echo x >/proc/sysrq-trigger) 2>/dev/null", 1, "");
+	rig_expect(machine, "(echo x >/proc/sys/kernel/core_pattern) 2>/dev/null", 1, "");
+	rig_expect(machine, "(echo 1 >/sys/kernel/mm/ksm/run) 2>/dev/null", 1, "");
+	rig_expect(machine,
+		   "mount -t tmpfs x /mnt 2>/dev/null || mount -t tmpfs x /etc 2>/dev/null", 1, "");
+	rig_expect(machine, "umount /proc/keys 2>/dev/null", 1, "");
+	rig_expect(machine, "mknod /zero c 1 5 2>/dev/null", 1, "");
+	rig_expect(machine, "ls /dev/mem /dev/kmsg /dev/fuse /dev/net 2>/dev/null", 1, "");
+	rig_expect(machine,
+		   "while read k v; do case $k in CapEff:|CapBnd:|CapAmb:|Seccomp:) echo $k $v;; "
+		   "esac; "
+		   "done </proc/self/status",
+		   0,
+		   "CapEff: 00000000a00405fb\nCapBnd: 00000000a00405fb\nCapAmb: 0000000000000000\n"
+		   "Seccomp: 2\n");
+}
+
+static void another_user_has_no_capabilities(void **state)
+{
+	static const char *const argv[] = {
+		"/bin/sh", "-c",
+		"while read k v; do case $k in CapEff:|CapPrm:) echo $v;; "
+		"esac; done </proc/self/status; touch /etc/x 2>/dev/null",
+		NULL};
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+	struct done *done =
+		rig_run(machine, (struct machine_command){.argv = argv, .user = STR("1234:1234")});
+
+	assert_string_equal(done->output, "0000000000000000\n0000000000000000\n");
+	assert_int_equal(done->status, 1);
+	test_free(done);
+}
+
+static void devices_of_an_image_do_not_open(void **state)
+{
+	struct rig *rig = *state;
+	struct digest trees[2] = {rig->base};
+	char name[32];
+	int fd = rig_new_tree(rig, name);
+	AUTO(machine) struct machine *machine = NULL;
+
+	assert_int_equal(mknodat(fd, "zero", S_IFCHR | 0666, makedev(1, 5)), 0);
+	trees[1] = rig_keep_tree(rig, fd, name);
+	machine = rig_open_machine(rig, trees, 2, (struct machine_limits){0});
+	rig_expect(machine, "dd if=/zero bs=1 count=1 2>&1", 1,
+		   "dd: can't open '/zero': Permission denied\n");
+	rig_expect(machine, "dd if=/dev/zero bs=1 count=1 of=/dev/null 2>/dev/null", 0, "");
+}
+
+static void processes_have_a_ceiling(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine =
+		rig_open_machine(rig, &rig->base, 1, (struct machine_limits){.pids = 12});
+	struct done *done = rig_shell(
+		machine, "for i in 1 2 3 4 5 6 7 8 9 a b c d e f; do sleep 1000 & done; echo all");
+
+	assert_null(strstr(done->output, "all"));
+	assert_non_null(strstr(done->output, "can't fork"));
+	assert_int_not_equal(done->status, 0);
+	test_free(done);
+	rig_assert_nothing_runs(rig);
+}
+
+static void memory_has_a_ceiling(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine = rig_open_machine(
+		rig, &rig->base, 1, (struct machine_limits){.memory_bytes = 24 << 20});
+
+	rig_expect(machine, "dd if=/dev/zero of=/dev/shm/x bs=1M count=60 2>/dev/null; echo $?", 0,
+		   "137\n");
+}
+
+static void processor_time_has_a_ceiling(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine =
+		rig_open_machine(rig, &rig->base, 1, (struct machine_limits){.cpu_millis = 500});
+
+	rig_expect(
+		machine,
+		"cd /sys/fs/cgroup; cat cpu.max cpu/cpu.cfs_quota_us 2>/dev/null | (read n rest; "
+		"echo $n);"
+		"cd cpu 2>/dev/null; busybox mkdir x 2>/dev/null",
+		1, "50000\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(links_for_mount_points_are_refused),
+		cmocka_unit_test(working_directories_outside_the_image_are_refused),
+		cmocka_unit_test(a_child_sees_three_descriptors_and_its_own_processes),
+		cmocka_unit_test(the_kernel_is_out_of_reach),
+		cmocka_unit_test(another_user_has_no_capabilities),
+		cmocka_unit_test(devices_of_an_image_do_not_open),
+		cmocka_unit_test(processes_have_a_ceiling),
+		cmocka_unit_test(memory_has_a_ceiling),
+		cmocka_unit_test(processor_time_has_a_ceiling),
+	};
+
+	if (!rig_is_possible())
+		return RIG_SKIP;
+	return cmocka_run_group_tests(tests, rig_make, rig_end);
+}
