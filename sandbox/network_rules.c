@@ -9,6 +9,9 @@ DEFINE_AUTO(nft, struct nft_ctx *, nft_ctx_free);
 
 #define TEXT_OF(value) TEXT_OF_(value)
 #define TEXT_OF_(value) #value
+#define SELF RESOLVER_SELF
+#define LISTENER NETWORK_RULES_LISTENER
+#define PORT TEXT_OF(NETWORK_RULES_PORT)
 
 /*
  * Replies are not redirected: they go to the machine's own address or, where a
@@ -22,23 +25,20 @@ static const char network_rules[] =
 	"	chain arriving {\n"
 	"		type filter hook prerouting priority mangle\n"
 	"		ip daddr 127.0.0.0/8 accept\n"
-	"		ip daddr " RESOLVER_SELF " accept\n"
-	"		meta l4proto tcp tproxy to " NETWORK_RULES_LISTENER ":" TEXT_OF(
-		NETWORK_RULES_PORT) " accept\n"
-				    "	}\n"
-				    "	chain leaving {\n"
-				    "		type filter hook output priority filter\n"
-				    "		ip daddr " NETWORK_RULES_LISTENER
-				    " reject with tcp reset\n"
-				    "		ip daddr 127.0.0.0/8 accept\n"
-				    "		ip daddr " RESOLVER_SELF " accept\n"
-				    "		meta l4proto != tcp reject with icmp "
-				    "admin-prohibited\n"
-				    "		ip daddr 0.0.0.0/8 reject with tcp reset\n"
-				    "		ip daddr 169.254.0.0/16 reject with tcp reset\n"
-				    "		ip daddr 224.0.0.0/3 reject with tcp reset\n"
-				    "	}\n"
-				    "}\n";
+	"		ip daddr " SELF " accept\n"
+	"		meta l4proto tcp tproxy to " LISTENER ":" PORT " accept\n"
+	"	}\n"
+	"	chain leaving {\n"
+	"		type filter hook output priority filter\n"
+	"		ip daddr " LISTENER " reject with tcp reset\n"
+	"		ip daddr 127.0.0.0/8 accept\n"
+	"		ip daddr " SELF " accept\n"
+	"		meta l4proto != tcp reject with icmp admin-prohibited\n"
+	"		ip daddr 0.0.0.0/8 reject with tcp reset\n"
+	"		ip daddr 169.254.0.0/16 reject with tcp reset\n"
+	"		ip daddr 224.0.0.0/3 reject with tcp reset\n"
+	"	}\n"
+	"}\n";
 
 int network_rules_load(struct err *err)
 {

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -463,6 +463,25 @@ static void many_connections_live_side_by_side(void **state)
 	assert_int_equal(visit.count, CROWD);
 }
 
+#define CEILING 3
+
+/* Hold as many as may come, see that no other does, and only then answer. */
+static void serve_few(int fd, void *ctx)
+{
+	struct pollfd more = {.fd = fd, .events = POLLIN};
+	int clients[CEILING];
+	bool *was_kept = ctx;
+
+	for (int i = 0; i < CEILING; i++)
+		clients[i] = accept(fd, NULL, NULL);
+	*was_kept = poll(&more, 1, 200) == 0;
+	for (int i = 0; i < CEILING; i++) {
+		(void)!write(clients[i], "200 x", 5);
+		(void)close(clients[i]);
+	}
+	serve_exchanges(fd, NULL);
+}
+
 static void visit_many_times(void *ctx)
 {
 	struct visit *visit = ctx;
@@ -482,22 +501,24 @@ static void visit_many_times(void *ctx)
 
 static void above_the_ceiling_connections_wait_for_their_turn(void **state)
 {
-	struct rlimit few = {.rlim_cur = 128 + 3 * 6}; /* descriptors for three connections */
+	struct rlimit few = {.rlim_cur = 128 + CEILING * 6}; /* what the loop divides */
 	struct visit visit = {0};
 	struct rlimit saved;
 	struct world_server server;
 	struct network *network;
+	bool was_kept = false;
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &saved), 0);
 	few.rlim_max = saved.rlim_max;
-	world_server_start(&server, "127.0.0.1", serve_exchanges, NULL);
+	world_server_start(&server, "127.0.0.1", serve_few, &was_kept);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	network = network_to(&server);
 	world_inside(network, visit_many_times, &visit);
 	network_close(network);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &saved), 0);
 	world_server_stop(&server);
+	assert_true(was_kept);
 	assert_int_equal(visit.count, 12);
 }
 

@@ -95,6 +95,23 @@ static void what_leads_back_to_the_host_is_never_dialled(void **state)
 	assert_true(clock_monotonic_ms() - start < QUICK_MS);
 }
 
+/* No accepted connection that is reset later, but a plain refusal. */
+static void what_is_refused_anyhow_is_refused_at_once(void **state)
+{
+	static const char *const addresses[] = {"169.254.169.254", "127.9.9.9", "127.0.0.1",
+						"198.18.0.1"};
+	struct network *network = world_network(NULL, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		struct attempt attempt = {addresses[i], 59999};
+
+		world_inside(network, try_to_reach, &attempt);
+		assert_int_equal(attempt.connected, -ECONNREFUSED);
+	}
+	network_close(network);
+}
+
 static void reach_by_name(void *ctx)
 {
 	struct attempt *attempt = ctx;
@@ -382,6 +399,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_is_dialled_from_the_host),
 		cmocka_unit_test(what_leads_back_to_the_host_is_never_dialled),
+		cmocka_unit_test(what_is_refused_anyhow_is_refused_at_once),
 		cmocka_unit_test(a_name_that_leads_back_does_not_exist),
 		cmocka_unit_test(all_but_tcp_over_ipv4_is_refused_at_once),
 		cmocka_unit_test(a_machine_reaches_itself),
