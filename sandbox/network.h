@@ -11,16 +11,17 @@
  *
  * The machine itself is 127.0.0.0/8, ::1 and 198.18.0.1, where the resolver has
  * port 53. A connection is accepted before it is dialled, so one that cannot be
- * made ends in a reset; an address that is refused anyhow is never accepted.
+ * made ends in a reset; only link-local, multicast and reserved targets are
+ * refused by the rules, before they are accepted.
  *
  * The namespace belongs to the plane's user namespace: no capability inside
  * can change its rules. It lives as long as its descriptor and its processes.
  *
- * Open mode (build steps): every name is answered and every port passed;
- * private addresses may be dialled; loopback, link-local, multicast,
- * unspecified and metadata addresses never, also not by a name that leads
- * there, except where the operator's --add-host says so. The host's other own
- * addresses are private or public like any: what listens there can be reached.
+ * Open mode (build steps): every name that the host can resolve is answered and
+ * every port passed; private addresses may be dialled; loopback, link-local,
+ * multicast, unspecified and metadata addresses never, also not by a name that
+ * leads there, except where the operator's --add-host says so. The host's other
+ * own addresses are private or public like any: what listens there is reachable.
  *
  * Limits: 1,024 connections, or a sixth of RLIMIT_NOFILE where that is less
  * (more wait for their turn); 65,533 names; what a connection keeps is in the
