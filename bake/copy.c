@@ -79,7 +79,7 @@ static int copy_dress(const struct copy *copy, int fd, const struct source_entry
 		return err_os(err, errno, "set the owner");
 	if (fchmod(fd, copy_mode(copy, entry)) < 0)
 		return err_os(err, errno, "set the mode");
-	if (xattrs_write(fd, &entry->xattrs, err) < 0)
+	if (xattrs_write(fd, &entry->xattrs, copy->spec->first_id, err) < 0)
 		return -1;
 	if (futimens(fd, times) < 0)
 		return err_os(err, errno, "set the times");

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/xattrs_priv.h"
 
+#include <endian.h>
+#include <linux/capability.h>
 #include <linux/limits.h>
+#include <linux/xattr.h>
 #include <sys/xattr.h>
 
 static bool xattrs_keeps(const char *name)
@@ -80,14 +83,32 @@ int xattrs_read(int fd, struct xattrs *out, struct err *err)
 	return 0;
 }
 
-int xattrs_write(int fd, const struct xattrs *xattrs, struct err *err)
+/* Version 2 names no root; version 3 does, and is else the same. */
+static struct str xattrs_capability(struct str value, uint32_t first_id,
+				    struct vfs_ns_cap_data *out)
+{
+	uint32_t magic;
+
+	if (first_id == 0 || value.len != XATTR_CAPS_SZ_2)
+		return value;
+	memcpy(out, value.ptr, value.len);
+	magic = le32toh(out->magic_etc);
+	out->magic_etc = htole32(VFS_CAP_REVISION_3 | (magic & ~VFS_CAP_REVISION_MASK));
+	out->rootid = htole32(first_id);
+	return (struct str){(const char *)out, sizeof(*out)};
+}
+
+int xattrs_write(int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
 {
 	for (size_t i = 0; i < xattrs->count; i++) {
+		const char *name = xattrs->at[i].name;
 		struct str value = buf_str(&xattrs->at[i].value);
+		struct vfs_ns_cap_data capability;
 
-		if (fsetxattr(fd, xattrs->at[i].name, value.ptr, value.len, 0) < 0 &&
-		    errno != ENOTSUP)
-			return err_os(err, errno, "write attribute %s", xattrs->at[i].name);
+		if (str_equal(str_of(name), STR(XATTR_NAME_CAPS)))
+			value = xattrs_capability(value, first_id, &capability);
+		if (fsetxattr(fd, name, value.ptr, value.len, 0) < 0 && errno != ENOTSUP)
+			return err_os(err, errno, "write attribute %s", name);
 	}
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "layers/base/buf.h"
 
+#include <stdint.h>
+
 #define XATTRS_MAX 256 /* of one file */
 
 struct xattr {
@@ -23,8 +25,14 @@ struct xattrs {
 /* A file system without attributes has none. */
 int xattrs_read(int fd, struct xattrs *out, struct err *err) MUST_CHECK;
 
-/* Where the file system takes no such attributes they are left out. */
-int xattrs_write(int fd, const struct xattrs *xattrs, struct err *err) MUST_CHECK;
+/*
+ * Where the file system takes no such attributes they are left out. A file
+ * capability becomes the one of the machine whose ids begin at first_id, which
+ * the idmapped layer stores as root's (capabilities(7), "Namespaced file
+ * capabilities"); 0 is no machine.
+ */
+int xattrs_write(int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
+	MUST_CHECK;
 void xattrs_done(struct xattrs *xattrs);
 
 static inline void auto_xattrs_release(struct xattrs *slot)

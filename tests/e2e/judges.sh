@@ -20,6 +20,8 @@ echo script >"$work/context/tree/run.sh"
 chmod 750 "$work/context/tree/run.sh" "$work/context/tree/sub"
 ln -s run.sh "$work/context/tree/link"
 echo deep >"$work/context/tree/sub/deep"
+cp "$(command -v busybox)" "$work/context/capable"
+setcap cap_net_raw+ep "$work/context/capable"
 
 steps=(
 	"RUN mkdir -p /srv/a/b && echo one > /srv/a/one && echo two > /srv/a/b/two && ln /srv/a/one /srv/a/hard && chmod 4755 /srv/a/one && ln -s one /srv/a/soft && ln -s /nowhere /srv/a/dangling"
@@ -36,6 +38,7 @@ steps=(
 	"COPY plain /copied/\$GREETING"
 	"COPY --chown=1000:1000 --chmod=640 plain /copied/owned"
 	"COPY tree /copied/tree/"
+	"COPY --chown=1000 capable /copied/capable"
 	"WORKDIR /made/here"
 	"RUN echo \"\$TWO\" > relative"
 )
