@@ -2,11 +2,11 @@
 /* worker.c - the program `hearth-worker`: one process of a bake, in one role. */
 #include "bake/work.h"
 
-#include <locale.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define WORKER_MMAP_BYTES (128 * 1024) /* malloc's own, before it begins to adapt */
@@ -20,12 +20,23 @@ static const struct {
 	{"doctor", work_doctor},
 };
 
+/* A step's connections and a layer's directories need more than a shell gives. */
+static void worker_raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* with less, less goes on at once */
+}
+
 int main(int argc, char **argv)
 {
-	/* Names of files are bytes; libarchive wants a locale that can hold them. */
-	if (!setlocale(LC_CTYPE, "C.UTF-8") || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return 1;
 	(void)umask(0); /* modes are what an image says */
+	worker_raise_files();
 	/*
 	 * Chunks and batches go back to the system when they are freed. Left to
 	 * itself malloc keeps them in the arena of each thread that freed one: a
