@@ -92,7 +92,7 @@ same "COPY into /tmp keeps its mode" "$(stat -c %a "$rootfs/tmp")" 1777
 make "COPY --chown=1000:1000 --chmod=640 common/sub/f /new/dir/f"
 files
 same "owner and mode of a copied file" "$(stat -c '%u:%g %a' "$rootfs/new/dir/f")" "1000:1000 640"
-same "the parents made for it have them too, as BuildKit does it" "$(stat -c '%u:%g %a' "$rootfs/new/dir")" "1000:1000 640"
+same "the parents made for it have them too, and can be entered" "$(stat -c '%u:%g %a' "$rootfs/new/dir")" "1000:1000 750"
 make "COPY common /c" "RUN ls -R /c"
 make "COPY common /c" "RUN ls -R /c"
 same "copied twice: cached" "$(cached)" 2
