@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/rendezvous.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -67,11 +68,9 @@ int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, 
 }
 
 /* The lock must be on the file that has the name now: its last owner removes it. */
-static int rendezvous_lock(int dirfd, const struct digest *key, struct err *err)
+static int rendezvous_lock(int dirfd, const char *name, struct err *err)
 {
-	char name[RENDEZVOUS_NAME_MAX];
-	auto_close int fd = openat(dirfd, rendezvous_lock_name(key, name),
-				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	auto_close int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat held;
 	struct stat named;
 
@@ -108,11 +107,12 @@ int rendezvous_claim(struct store *store, const struct digest *key, int *out_loc
 {
 	auto_close int dirfd = rendezvous_open_dir(store, err);
 	auto_close int lockfd = -1;
+	char name[RENDEZVOUS_NAME_MAX];
 	int listener;
 
 	if (dirfd < 0)
 		return -1;
-	lockfd = rendezvous_lock(dirfd, key, err);
+	lockfd = rendezvous_lock(dirfd, rendezvous_lock_name(key, name), err);
 	if (lockfd < 0)
 		return lockfd == -2 ? 0 : -1;
 	listener = rendezvous_listen(dirfd, key, err);
@@ -144,4 +144,35 @@ void rendezvous_leave(struct store *store, const struct digest *key)
 	char name[RENDEZVOUS_NAME_MAX];
 
 	rendezvous_remove(store, rendezvous_lock_name(key, name));
+}
+
+/* Whoever holds the lock owns both names; the socket goes first, as with the living. */
+static void rendezvous_sweep_one(int dirfd, const char *lock_name)
+{
+	char hex[RENDEZVOUS_NAME_MAX];
+	struct err ignored;
+	auto_close int lockfd = rendezvous_lock(dirfd, lock_name, &ignored);
+
+	if (lockfd < 0)
+		return;
+	(void)snprintf(hex, sizeof(hex), "%.*s", (int)strcspn(lock_name, "."), lock_name);
+	if (unlinkat(dirfd, hex, 0) == 0 || errno == ENOENT)
+		(void)unlinkat(dirfd, lock_name, 0);
+}
+
+void rendezvous_sweep(struct store *store)
+{
+	struct err ignored;
+	auto_close int dirfd = rendezvous_open_dir(store, &ignored);
+	auto_dir DIR *list = NULL;
+	const struct dirent *entry;
+
+	if (dirfd < 0 || fd_open_dir(dirfd, ".", &list, &ignored) < 0)
+		return;
+	while ((entry = readdir(list))) {
+		const char *dot = strchr(entry->d_name, '.');
+
+		if (dot && strcmp(dot, ".lock") == 0)
+			rendezvous_sweep_one(dirfd, entry->d_name);
+	}
 }

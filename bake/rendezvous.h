@@ -22,6 +22,9 @@ int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, 
 int rendezvous_claim(struct store *store, const struct digest *key, int *out_lockfd,
 		     int *out_listener, struct err *err) MUST_CHECK;
 
+/* Remove what killed workers left. */
+void rendezvous_sweep(struct store *store);
+
 /* By the worker, near its end: nobody may join any more. */
 void rendezvous_close(struct store *store, const struct digest *key);
 

@@ -76,6 +76,8 @@ for ((n = 1; n <= rounds; n++)); do
 	[ "$(layers x "$(round "$n")")" = "$expected" ] || wrong=$((wrong + 1))
 done
 same "at the end every one of them has the right layers" "$wrong" 0
+spec "$work/last.json" "$base" "RUN echo the last one sweeps"
+bake "$work/last.json" >/dev/null
 same "what was baked before is what it was" "$(bake "$(round 0)")" "$first"
 same "and still cached" "$(cached)" 4
 holds "its tag is there" "$(hearth images)" first:1
