@@ -29,3 +29,17 @@ int access_for(struct str text, struct credentials *out, struct err *err)
 		return err_ctx(err, "%s", path);
 	return 0;
 }
+
+int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err)
+{
+	const char *text = cli_text(cli, "max-layer-bytes");
+	struct str rest = str_of(text ? text : "");
+
+	*out = 0;
+	if (!text)
+		return 0;
+	if (!str_take_number(&rest, out) || rest.len > 0 || *out == 0 || *out > INT64_MAX)
+		return err_set(err, ERR_INVALID, "--max-layer-bytes %s: expected a number of bytes",
+			       text);
+	return 0;
+}

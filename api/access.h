@@ -6,10 +6,11 @@
 #include "registry/credentials.h"
 #include "registry/reference.h"
 
-#define ACCESS_OPTIONS                                                                       \
-	{"plain-http", NULL, "speak HTTP to the registry; loopback needs no asking", false}, \
-	{                                                                                    \
-		"ca-file", "FILE", "trust these certificates for the registry, too", false   \
+#define ACCESS_OPTIONS                                                                         \
+	{"plain-http", NULL, "speak HTTP to the registry; loopback needs no asking", false},   \
+		{"ca-file", "FILE", "trust these certificates for the registry, too", false},  \
+	{                                                                                      \
+		"max-layer-bytes", "N", "refuse a layer that inflates to more (64 GiB)", false \
 	}
 
 /*
@@ -17,3 +18,6 @@
  * where there are none or the reference is no registry's.
  */
 int access_for(struct str text, struct credentials *out, struct err *err) MUST_CHECK;
+
+/* --max-layer-bytes; 0 for the default. */
+int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err) MUST_CHECK;

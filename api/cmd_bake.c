@@ -266,8 +266,10 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 {
 	struct bake_result result = {0};
 	struct bake_options options;
+	uint64_t max_layer_bytes;
 
-	if (bake_open_all(cmd, spec, err) < 0)
+	if (access_layer_limit(cmd->cli, &max_layer_bytes, err) < 0 ||
+	    bake_open_all(cmd, spec, err) < 0)
 		return -1;
 	options = (struct bake_options){
 		.store = cmd->store,
@@ -278,6 +280,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.pull = cli_has(cmd->cli, "pull"),
 		.plain_http = cli_has(cmd->cli, "plain-http"),
 		.ca_file = cli_text(cmd->cli, "ca-file"),
+		.max_layer_bytes = max_layer_bytes,
 		.registry_user = str_of(cmd->credentials.user),
 		.registry_password = str_of(cmd->credentials.password),
 		.runtime = cli_text(cmd->cli, "runtime"),

@@ -72,7 +72,8 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 	platform_host(&out->platform);
 	if (reference_parse(str_of(cli->args[0]), &reference, err) < 0 ||
 	    reference_format(&reference, canonical, err) < 0 ||
-	    access_for(str_of(cli->args[0]), credentials, err) < 0)
+	    access_for(str_of(cli->args[0]), credentials, err) < 0 ||
+	    access_layer_limit(cli, &out->max_layer_bytes, err) < 0)
 		return -1;
 	if (reference.kind == REFERENCE_SCRATCH)
 		return err_set(err, ERR_INVALID, "scratch is nothing; there is nothing to pull");

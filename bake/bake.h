@@ -58,6 +58,7 @@ struct bake_options {
 	bool pull;               /* ask upstream although a digest is held */
 	bool plain_http;
 	const char *ca_file;
+	uint64_t max_layer_bytes; /* of a base's layer, inflated; 0 for UNPACK_BYTES_MAX */
 	struct str registry_user; /* credentials for the base's registry, or empty */
 	struct str registry_password;
 	const char *runtime;

@@ -19,6 +19,8 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	(void)json_object_set_new(value, "plainHttp", json_boolean(request->plain_http));
 	if (request->ca_file)
 		(void)json_object_set_new(value, "caFile", json_string(request->ca_file));
+	(void)json_object_set_new(value, "maxLayerBytes",
+				  json_integer((json_int_t)request->max_layer_bytes));
 	(void)json_object_set_new(value, "user", json_from_str(request->user));
 	(void)json_object_set_new(value, "password", json_from_str(request->password));
 	return value;
@@ -85,6 +87,7 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 		.platform = *platform,
 		.plain_http = options->plain_http,
 		.ca_file = options->ca_file,
+		.max_layer_bytes = options->max_layer_bytes,
 		.user = options->registry_user,
 		.password = options->registry_password,
 	};

@@ -22,8 +22,9 @@ struct base_request {
 	struct str reference;
 	struct platform platform;
 	bool plain_http;
-	const char *ca_file; /* or NULL */
-	struct str user;     /* credentials, or empty */
+	const char *ca_file;      /* or NULL */
+	uint64_t max_layer_bytes; /* inflated; 0 for UNPACK_BYTES_MAX */
+	struct str user;          /* credentials, or empty */
 	struct str password;
 };
 

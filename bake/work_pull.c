@@ -98,17 +98,20 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 	struct str text;
 	struct str platform;
 	struct str ca_file = {0};
+	int64_t max_layer_bytes = 0;
 
 	if (json_need_string(work->request, "", "reference", &text, err) < 0 ||
 	    json_need_string(work->request, "", "platform", &platform, err) < 0 ||
 	    json_get_bool(work->request, "", "plainHttp", &spec.plain_http, err) < 0 ||
 	    json_get_string(work->request, "", "caFile", &ca_file, err) < 0 ||
+	    json_get_int(work->request, "", "maxLayerBytes", &max_layer_bytes, err) < 0 ||
 	    json_get_string(work->request, "", "user", &spec.user, err) < 0 ||
 	    json_get_string(work->request, "", "password", &spec.password, err) < 0 ||
 	    reference_parse(text, &reference, err) < 0 ||
 	    platform_parse(platform, &spec.platform, err) < 0)
 		return -1;
 	spec.ca_file = ca_file.ptr;
+	spec.limits.max_bytes = (uint64_t)max_layer_bytes;
 	return pull_image(work->store, &spec, out, err);
 }
 
