@@ -22,7 +22,7 @@ static int run_shell(const char *script, int out_fd, int *status, struct err *er
 static void the_status_is_as_a_shell_has_it(void **state)
 {
 	struct err err = {0};
-	int status;
+	int status = -1;
 
 	(void)state;
 	check_ok(run_shell("exit 7", -1, &status, &err), &err);
