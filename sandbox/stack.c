@@ -18,6 +18,7 @@
 
 #define STACK_POLL_MS 2
 #define STACK_SECBIT_NO_SETUID_FIXUP (1 << 2)
+#define STACK_OPAQUE "trusted.overlay.opaque"
 #define STACK_OPTIONS_MAX ((size_t)4096) /* mount(2) takes one page */
 
 /* The descriptors from which one overlay is put together. */
@@ -61,15 +62,50 @@ static int stack_add_layer(struct stack_layers *layers, int dirfd, const char *n
 	return 0;
 }
 
+/* 1 the tree hides all below it, 0, or -1. */
+static int stack_hides_all(const struct stack *stack, size_t i, struct err *err)
+{
+	char name[DIGEST_HEX_MAX];
+	auto_close int fd = openat(stack->treesfd, digest_hex(&stack->diff_ids[i], name),
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char mark = 0;
+
+	if (fd < 0)
+		return err_os(err, errno, "open layer %s", name);
+	if (fgetxattr(fd, STACK_OPAQUE, &mark, 1) < 0 && errno != ENODATA && errno != ENOTSUP)
+		return err_os(err, errno, "layer %s", name);
+	return mark == 'y';
+}
+
+/* Overlayfs does not look for the mark on a layer's root, so the stack ends there. */
+static int stack_find_lowest(const struct stack *stack, size_t *out, struct err *err)
+{
+	*out = 0;
+	for (size_t i = stack->diff_id_count; i > 0; i--) {
+		int hides = stack_hides_all(stack, i - 1, err);
+
+		if (hides < 0)
+			return -1;
+		if (hides) {
+			*out = i - 1;
+			break;
+		}
+	}
+	return 0;
+}
+
 static int stack_add_trees(struct stack_layers *layers, const struct stack *stack, int treesfd,
 			   struct err *err)
 {
 	char name[DIGEST_HEX_MAX];
+	size_t lowest;
 
 	if (stack->diff_id_count > STACK_TREES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu layers, and the kernel stacks %d at most",
 			       stack->diff_id_count, STACK_TREES_MAX);
-	for (size_t i = 0; i < stack->diff_id_count; i++) {
+	if (stack_find_lowest(stack, &lowest, err) < 0)
+		return -1;
+	for (size_t i = lowest; i < stack->diff_id_count; i++) {
 		if (stack_add_layer(layers, treesfd, digest_hex(&stack->diff_ids[i], name), err) <
 		    0)
 			return -1;

@@ -5,7 +5,8 @@
  * All layers are seen through an id mapping, so that their files keep natural
  * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
  * first the stack is: the machine's `base` (targets of what every machine
- * mounts, so that none has to be made in the upper directory), the trees, `up`.
+ * mounts, so that none has to be made in the upper directory), the trees from
+ * the highest on that hides all below it (its root is opaque), `up`.
  *
  * Never nested in one another: the mounts are made below scratchfd, which lies
  * in a mount namespace of our own.

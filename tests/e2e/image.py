@@ -78,6 +78,7 @@ ENTRIES = {  # each is what a layer must not do, or may do only in the way that 
     "whiteout-out": [text("../.wh.escaped", "")],
     "dev-symlink": [link("dev", "/tmp")],
     "proc-symlink": [link("proc", "/tmp")],
+    "closed-root": [directory("./", 0o555)],
     "benign-symlink": [link("etc/up", "../../../../../../etc/passwd")],
 }
 

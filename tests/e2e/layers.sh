@@ -86,6 +86,32 @@ same "a device that would pass for a whiteout cannot be made" "$(count_layers)" 
 make "RUN (sleep 0.2; echo late > /late) & true"
 check "a process that outlives its step is ended" bash -c '! grep -qx late <<<"$1"' - "$(names 2>/dev/null)"
 
+# Bases whose root is not 0755, or that begin anew.
+first_layer() # SENTENCE EXPECTED STEP LAYER...: what the first step on a base of these layers adds
+{
+	local sentence=$1 expected=$2 step=$3
+	shift 3
+	"$here/image.py" "$work/odd:latest" "$@" >/dev/null
+	rm -rf "$work/out"
+	spec "$work/make.json" "oci:$work/odd:latest" "$step"
+	digest=$(bake "$work/make.json" --output "oci:$work/out:x")
+	same "$sentence" "$(names | tr '\n' ' ')" "$expected"
+}
+mkdir -p "$work/again/bin"
+cp /bin/busybox "$work/again/bin"
+ln -s busybox "$work/again/bin/sh"
+touch "$work/again/.wh..wh..opq"
+tar -C "$work/again" --owner 0 --group 0 -cf "$work/again.tar" .wh..wh..opq bin
+tar -C "$work/again" --owner 0 --group 0 -cf "$work/more.tar" bin/sh
+first_layer "a root of 0555 is none of the step's doing" "new " "RUN touch /new" entry:closed-root tiny
+check "neither below a layer that does not name it" test "$(layer | tar -tf - | grep -cx '\./')" = 0
+first_layer "nor above one" "new " "RUN touch /new" tiny entry:closed-root
+check "at all" test "$(layer | tar -tf - | grep -cx '\./')" = 0
+first_layer "a layer that hides all below it does" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \
+	tiny "$work/again.tar"
+first_layer "also below another" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \
+	tiny "$work/again.tar" "$work/more.tar"
+
 make "COPY common/sub/f tmp/"
 files
 same "COPY into /tmp keeps its mode" "$(stat -c %a "$rootfs/tmp")" 1777

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #define TREES 230 /* more than one page of options names */
 
@@ -151,6 +152,53 @@ static void too_many_names_are_said_to_be_that(void **state)
 	assert_non_null(strstr(err.text, "6.13"));
 }
 
+/* Tree i has the file "only<i>" as well. */
+static void add_file_of_its_own(const struct place *place, size_t i)
+{
+	char name[DIGEST_HEX_MAX];
+	char path[DIGEST_HEX_MAX + 16];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/only%zu", digest_hex(&place->ids[i], name), i);
+	fd = openat(place->stack.treesfd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static void hide_all_below(const struct place *place, size_t i)
+{
+	char name[DIGEST_HEX_MAX];
+	int fd = openat(place->stack.treesfd, digest_hex(&place->ids[i], name),
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fsetxattr(fd, "trusted.overlay.opaque", "y", 1, 0), 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static void a_stack_ends_at_a_tree_that_hides_all_below_it(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+	int view;
+
+	for (size_t i = 0; i < 4; i++)
+		add_file_of_its_own(place, i);
+	hide_all_below(place, 0);
+	hide_all_below(place, 2);
+	place->stack.diff_id_count = 4;
+	check_ok(stack_mount(&place->stack, &err), &err);
+	assert_top_is(place->stack.scratchfd, "root/top", "3");
+	assert_int_equal(faccessat(place->stack.scratchfd, "root/only3", F_OK, 0), 0);
+	assert_int_equal(faccessat(place->stack.scratchfd, "root/only2", F_OK, 0), 0);
+	assert_int_equal(faccessat(place->stack.scratchfd, "root/only1", F_OK, 0), -1);
+	assert_int_equal(faccessat(place->stack.scratchfd, "root/only0", F_OK, 0), -1);
+	check_ok(stack_view(&place->stack, &view, &err), &err);
+	assert_int_equal(faccessat(view, "only2", F_OK, 0), 0);
+	assert_int_equal(faccessat(view, "only1", F_OK, 0), -1);
+	assert_int_equal(close(view), 0);
+}
+
 static void an_upper_directory_in_use_is_no_tree_yet(void **state)
 {
 	struct place *place = *state;
@@ -171,6 +219,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(layers_are_taken_by_name, make_place, end_place),
 		cmocka_unit_test_setup_teardown(too_many_names_are_said_to_be_that, make_place,
 						end_place),
+		cmocka_unit_test_setup_teardown(a_stack_ends_at_a_tree_that_hides_all_below_it,
+						make_place, end_place),
 		cmocka_unit_test_setup_teardown(an_upper_directory_in_use_is_no_tree_yet,
 						make_place, end_place),
 	};
