@@ -18,6 +18,7 @@ refused "an image of no store is not found" 66 "nothing|store" hearth inspect no
 base=$(tiny_base)
 spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
 refused "an unknown progress is refused" 64 "auto" hearth bake "$work/a.json" --progress loud
+refused "a ceiling that is no number is refused" 64 "max-layer-bytes 1G" hearth bake "$work/a.json" --max-layer-bytes 1G
 digest=$(hearth bake "$work/a.json" --tag cli:1 2>"$work/plain")
 same "the digest is all of standard output" "$(wc -l <<<"$digest")" 1
 holds "as it should be" "$digest" '^sha256:[0-9a-f]{64}$'
