@@ -45,10 +45,29 @@ static int main_help(FILE *out, int code)
 	return code;
 }
 
+/* What to do about a kind of failure, where its own words do not say it. */
+static const char *main_advice(enum err_kind kind)
+{
+	static const char *const advice[ERR_CANCELLED + 1] = {
+		[ERR_STEP] = "mend the command and bake again; the steps above it are cached",
+		[ERR_FULL] = "free space where the data directory is, and bake again",
+		[ERR_UNAUTHORIZED] = "put credentials in Docker's config.json (docker login)",
+		[ERR_REMOTE] = "the registry or the network failed; try again",
+		[ERR_TIMEOUT] = "try again, or allow it more time",
+		[ERR_UNSUPPORTED] = "hearth doctor says what this host lacks",
+	};
+
+	return advice[kind];
+}
+
 static int main_fail(const struct err *err)
 {
+	const char *advice = main_advice(err->kind);
+
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "hearth: %s\n", err->text);
+	if (advice)
+		(void)fprintf(stderr, "hearth: %s\n", advice);
 	return err_exit_code(err->kind);
 }
 

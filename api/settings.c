@@ -55,16 +55,21 @@ static int settings_data_path(struct cli *cli, struct err *err)
 	return 0;
 }
 
-/* A program of ours: beside this one, so that a build tree runs in place, else in libexec. */
+/*
+ * A program of ours: beside this one, so that a build tree runs in place, else
+ * in the libexec of the prefix that this one was installed under.
+ */
 static char *settings_program(const char *self_dir, const char *name)
 {
 	char *beside = settings_join(self_dir, name);
+	auto_free char *libexec = NULL;
 	struct stat st;
 
 	if (stat(beside, &st) == 0)
 		return beside;
 	free(beside);
-	return settings_join(HEARTH_LIBEXEC "/", name);
+	libexec = settings_join(self_dir, "../libexec/hearth/");
+	return settings_join(libexec, name);
 }
 
 static int settings_programs(struct cli *cli, struct err *err)
