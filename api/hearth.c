@@ -54,7 +54,6 @@ static const char *main_advice(enum err_kind kind)
 		[ERR_UNAUTHORIZED] = "put credentials in Docker's config.json (docker login)",
 		[ERR_REMOTE] = "the registry or the network failed; try again",
 		[ERR_TIMEOUT] = "try again, or allow it more time",
-		[ERR_UNSUPPORTED] = "hearth doctor says what this host lacks",
 	};
 
 	return advice[kind];
