@@ -11,11 +11,16 @@
 
 #define WORKER_MMAP_BYTES (128 * 1024) /* malloc's own, before it begins to adapt */
 
+static int work_all_steps(void)
+{
+	return work_steps(work_step);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } roles[] = {
-	{"step", work_step},
+	{"steps", work_all_steps},
 	{"pull", work_pull},
 	{"doctor", work_doctor},
 };

@@ -10,24 +10,6 @@
 
 #define ASKER_RETRY_MS 5 /* between looks at a key that another process holds */
 
-/* Start a worker in a role; it gets these descriptors from WORK_FD_ASKER on. */
-static int asker_spawn(const struct asker *asker, const char *role, const int *fds, int fd_count,
-		       struct proc *out, struct err *err)
-{
-	const char *argv[] = {"hearth-worker", role, NULL};
-	struct proc_spec spec = {
-		.path = asker->worker_path,
-		.argv = argv,
-		.fds = {-1, -1, STDERR_FILENO},
-		.fd_count = WORK_FD_ASKER + fd_count,
-		.new_session = true,
-	};
-
-	for (int i = 0; i < fd_count; i++)
-		spec.fds[WORK_FD_ASKER + i] = fds[i];
-	return proc_spawn(&spec, out, err);
-}
-
 /* Tell the worker that we leave, and wait for the end of its stream. */
 static void asker_leave(int fd)
 {
@@ -95,23 +77,6 @@ static int asker_listen(const struct asker *asker, int fd, struct answer *answer
 	return 0;
 }
 
-/*
- * The worker belongs to all its askers: we reap it if it ended with us, and
- * never end it. A status of 126 or 127 says that it could not be started.
- */
-static int asker_reap(const struct asker *asker, struct proc *proc, int result, struct err *err)
-{
-	struct err ignored;
-	int status;
-
-	if (proc_wait(proc, ASKER_LEAVE_MS, NULL, &status, &ignored) < 0)
-		proc_forget(proc);
-	else if (result == 0 && (status == 126 || status == 127))
-		return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?",
-			       asker->worker_path);
-	return result;
-}
-
 static int asker_request(const struct asker *asker, int fd, const json_t *request,
 			 struct answer *answer, struct err *err)
 {
@@ -120,11 +85,15 @@ static int asker_request(const struct asker *asker, int fd, const json_t *reques
 	return asker_listen(asker, fd, answer, err);
 }
 
+/*
+ * A worker belongs to all its askers: we wait for its end, since a step leaves
+ * nothing behind, and never end it.
+ */
 static int asker_start_step(const struct asker *asker, const struct task *task, int contextfd,
 			    const int claimed[2], struct answer *answer, struct err *err)
 {
 	AUTO(json) json_t *request = task_format(task);
-	struct proc proc = PROC_INIT;
+	struct err end;
 	int ends[2];
 	int result;
 
@@ -132,16 +101,20 @@ static int asker_start_step(const struct asker *asker, const struct task *task, 
 		return err_os(err, errno, "make a socket");
 	auto_close int ours = ends[0];
 	auto_close int theirs = ends[1];
-	int fds[] = {theirs, claimed[1], claimed[0], contextfd};
+	const int fds[] = {theirs, claimed[1], claimed[0], contextfd};
 
-	if (asker_spawn(asker, "step", fds, 4, &proc, err) < 0)
+	if (crew_fork(asker->crew, fds, contextfd < 0 ? 3 : 4, err) < 0)
 		return -1;
 	auto_close_release(&theirs);
 	theirs = -1;
 	result = asker_request(asker, ours, request, answer, err);
 	auto_close_release(&ours);
 	ours = -1;
-	return asker_reap(asker, &proc, result, err);
+	if (crew_wait(asker->crew, ASKER_LEAVE_MS, &end) < 0 && result == 0) {
+		*err = end;
+		return -1;
+	}
+	return result;
 }
 
 /* Another process holds the key and does not listen: it starts, or it ends. */
@@ -218,6 +191,36 @@ int asker_run_step(const struct asker *asker, const struct task *task, int conte
 	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times", died);
 }
 
+/* Start a worker in a role of one request; its end is ours to wait for. */
+static int asker_spawn(const struct asker *asker, const char *role, int fd, struct proc *out,
+		       struct err *err)
+{
+	const char *argv[] = {"hearth-worker", role, NULL};
+	const struct proc_spec spec = {
+		.path = asker->worker_path,
+		.argv = argv,
+		.fds = {-1, -1, STDERR_FILENO, fd},
+		.fd_count = WORK_FD_ASKER + 1,
+		.new_session = true,
+	};
+
+	return proc_spawn(&spec, out, err);
+}
+
+/* A status of 126 or 127 says that it could not be started. */
+static int asker_reap(const struct asker *asker, struct proc *proc, int result, struct err *err)
+{
+	struct err ignored;
+	int status;
+
+	if (proc_wait(proc, ASKER_LEAVE_MS, NULL, &status, &ignored) < 0)
+		proc_forget(proc);
+	else if (result == 0 && (status == 126 || status == 127))
+		return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?",
+			       asker->worker_path);
+	return result;
+}
+
 int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
 	       struct err *err)
 {
@@ -231,7 +234,7 @@ int asker_call(const struct asker *asker, const char *role, const json_t *reques
 	auto_close int ours = ends[0];
 	auto_close int theirs = ends[1];
 
-	if (asker_spawn(asker, role, &theirs, 1, &proc, err) < 0)
+	if (asker_spawn(asker, role, theirs, &proc, err) < 0)
 		return -1;
 	auto_close_release(&theirs);
 	theirs = -1;

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "bake/crew.h"
 #include "bake/task.h"
 #include "bake/wire.h"
 #include "registry/pull.h"
@@ -22,6 +23,7 @@ typedef void asker_progress_fn(void *ctx, const json_t *progress);
 struct asker {
 	struct store *store;
 	const char *worker_path;
+	struct crew *crew; /* borrowed; for steps */
 	asker_log_fn *log;
 	asker_progress_fn *progress; /* of a pull */
 	void *ctx;

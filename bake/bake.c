@@ -29,6 +29,7 @@ struct bake {
 	const struct spec *spec;
 	const struct bake_options *options;
 	struct asker asker;
+	struct crew crew;
 	struct instruction *steps;
 	struct state state;
 	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
@@ -441,6 +442,7 @@ static int bake_publish(struct bake *bake, struct err *err)
 
 static void bake_done(struct bake *bake)
 {
+	crew_close(&bake->crew);
 	bake_end_snapshot(bake);
 	for (size_t i = 0; bake->steps && i < bake->spec->step_count; i++)
 		instruction_done(&bake->steps[i]);
@@ -451,12 +453,17 @@ static void bake_done(struct bake *bake)
 int bake_run(const struct spec *spec, const struct bake_options *options, struct bake_result *out,
 	     struct err *err)
 {
-	struct bake bake = {.spec = spec, .options = options};
+	struct bake bake = {
+		.spec = spec,
+		.options = options,
+		.crew = CREW_INIT(options->worker_path),
+	};
 	int result = -1;
 
 	bake.asker = (struct asker){
 		.store = options->store,
 		.worker_path = options->worker_path,
+		.crew = &bake.crew,
 		.log = bake_hear_log,
 		.progress = bake_hear_pull,
 		.ctx = &bake,

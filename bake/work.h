@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work.h - the roles of hearth-worker: a step that runs, an image that is
- * pulled, a host that is examined. Each serves one request and ends.
+ * pulled, a host that is examined. Each serves one request and ends. A step's
+ * worker is forked by a process that has loaded everything (crew.h).
  *
  * A role is started with these descriptors; those it does not have are
  * /dev/null:
@@ -19,6 +20,7 @@
 #define WORK_FD_LISTENER 4
 #define WORK_FD_LOCK 5
 #define WORK_FD_CONTEXT 6
+#define WORK_FDS_END 7
 
 /* The one request that a role is started for. */
 int work_receive(struct buf *out, struct err *err) MUST_CHECK;
@@ -28,5 +30,7 @@ int work_need_root(struct err *err) MUST_CHECK;
 
 /* The exit code. What went wrong was told to the asker. */
 int work_step(void);
+/* Fork a worker that does this for each who asks, until there is nobody to ask. */
+int work_steps(int (*step)(void));
 int work_pull(void);
 int work_doctor(void);

@@ -4,10 +4,11 @@
  *
  *	                made by          on disk                     mounted (privately)
  *	1 claimed       machine_open     machines/<slot>/ + flock    -
- *	2 ready         machine_open     … base/ up/ work/           /dev/shm/<id>/root
- *	3 running       machine_run      … and a cgroup <id>         … and sysfs, the agent, /etc
- *files 2 again         machine_run      … without the cgroup 4 detached      machine_detach   … up/
- *is a difference       - gone          machine_close    -                           -
+ *	2 ready         machine_open     ... base/ up/ work/         /dev/shm/<id>/root
+ *	3 running       machine_run      ... and a cgroup <id>       ... and sysfs, the agent, /etc
+ *	2 again         machine_run      ... without the cgroup
+ *	4 detached      machine_detach   ... up/ is a difference     -
+ *	gone            machine_close    -                           -
  *
  * An owner that is killed loses its mounts with its namespace, its runtime by
  * the parent's death, the container by the runtime's; machine_sweep() ends
@@ -45,6 +46,7 @@
  */
 #define MACHINE_SCRATCH "/dev/shm"
 #define MACHINE_PATH_MAX ((size_t)128)
+#define MACHINE_CGROUPS_MAX ((size_t)64 * 1024) /* of /proc/self/cgroup */
 #define MACHINE_IDLE_MS 5000 /* for mounts of a container that has just ended */
 
 struct machine {
@@ -93,6 +95,19 @@ int machine_enter_private(struct err *err)
 	    mkdir(MACHINE_SCRATCH "/machines", 0755) < 0)
 		return err_os(err, errno, "mount %s", MACHINE_SCRATCH);
 	return machine_hide_unified(err);
+}
+
+void machine_hasten(void)
+{
+	auto_close int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf own = BUF_INIT(MACHINE_CGROUPS_MAX);
+	struct err ignored;
+	auto_close int rootfd = cgroup_open_root(&ignored);
+
+	if (fd < 0 || rootfd < 0 || fd_read_all(fd, &own, &ignored) < 0)
+		return;
+	if (!cgroup_hasten(rootfd, buf_str(&own)))
+		log_debug("no cgroup of our own to write to");
 }
 
 static int machine_copy_spec(struct machine *machine, const struct machine_spec *spec,

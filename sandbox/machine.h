@@ -56,6 +56,13 @@ struct machine_spec {
  */
 int machine_enter_private(struct err *err) MUST_CHECK;
 
+/*
+ * A command will soon be run in some machine of this host: have the kernel
+ * begin what that would wait for. Blocks for some milliseconds, and is for a
+ * process that has nothing better to do.
+ */
+void machine_hasten(void);
+
 /* Allocate the id range and machines/<id>/, mount the root. No process yet. */
 int machine_open(const struct machine_spec *spec, struct machine **out, struct err *err) MUST_CHECK;
 

@@ -2,6 +2,7 @@
 #include "sandbox/network_ns_priv.h"
 
 #include "layers/base/fd.h"
+#include "layers/base/pass.h"
 #include "sandbox/lo_priv.h"
 #include "sandbox/network_rules_priv.h"
 #include "sandbox/resolver_priv.h"
@@ -105,57 +106,33 @@ static int network_ns_make(enum network_mode mode, struct network_ns *ns, struct
 	return network_ns_mount_sysfs(&ns->fds[NETWORK_FD_SYSFS], err);
 }
 
-union network_ns_control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int) * NETWORK_FDS)];
-};
-
 /* An error that nobody set, and the descriptors in their order, or an error. */
-static int network_ns_send(int fd, const struct network_ns *ns, struct err *answer)
+static int network_ns_send(int fd, const struct network_ns *ns, const struct err *answer)
 {
-	union network_ns_control control = {.bytes = {0}};
-	struct iovec data = {.iov_base = answer, .iov_len = sizeof(*answer)};
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-	struct cmsghdr *header = &control.header;
+	struct err ignored;
 	size_t count = 0;
 
-	while (count < NETWORK_FDS && ns->fds[count] >= 0)
+	while (answer->kind == ERR_NONE && count < NETWORK_FDS && ns->fds[count] >= 0)
 		count++;
-	if (answer->kind == ERR_NONE) {
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-		memcpy(CMSG_DATA(header), ns->fds, sizeof(int) * count);
-	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+	return pass_send(fd, answer, sizeof(*answer), ns->fds, count, &ignored);
 }
 
 static int network_ns_receive(int fd, struct network_ns *ns, struct err *err)
 {
-	union network_ns_control control = {.bytes = {0}};
-	struct err answer = {0};
-	struct iovec data = {.iov_base = &answer, .iov_len = sizeof(answer)};
-	struct msghdr message = {.msg_iov = &data,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	struct cmsghdr *header;
-	ssize_t n;
+	int fds[PASS_FDS_MAX];
+	struct err answer;
+	int got = pass_receive(fd, &answer, sizeof(answer), fds, err);
 
-	do {
-		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(answer))
+	if (got < 0)
+		return -1;
+	if (got == 0)
 		return err_set(err, ERR_OS, "what made the network namespace ended unexpectedly");
-	header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(ns->fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-	if (answer.kind == ERR_NONE)
-		return 0;
-	*err = answer;
-	return -1;
+	if (answer.kind != ERR_NONE) {
+		*err = answer;
+		return -1;
+	}
+	memcpy(ns->fds, fds, sizeof(ns->fds));
+	return 0;
 }
 
 int network_ns_open(enum network_mode mode, struct network_ns *out, struct err *err)

@@ -69,6 +69,7 @@ static int play_worker(void)
 
 struct scene {
 	struct asker asker;
+	struct crew crew;
 	struct task task;
 	const char *argv[2];
 	char self[PATH_MAX];
@@ -90,8 +91,9 @@ static void scene_set(struct scene *scene, const struct store_fixture *fixture, 
 
 	*scene = (struct scene){.argv = {word, NULL}};
 	assert_true(readlink("/proc/self/exe", scene->self, sizeof(scene->self) - 1) > 0);
+	scene->crew = CREW_INIT(scene->self);
 	scene->asker = (struct asker){
-		.store = fixture->store, .worker_path = scene->self, .log = hear, .ctx = scene};
+		.store = fixture->store, .crew = &scene->crew, .log = hear, .ctx = scene};
 	scene->task = (struct task){
 		.argv = scene->argv,
 		.argc = 1,
@@ -127,6 +129,11 @@ static void check_free(struct scene *scene)
 	assert_int_equal(close(listener), 0);
 }
 
+static void scene_done(struct scene *scene)
+{
+	crew_close(&scene->crew);
+}
+
 static void a_step_is_made_by_a_worker_and_heard(void **state)
 {
 	struct scene scene;
@@ -137,6 +144,7 @@ static void a_step_is_made_by_a_worker_and_heard(void **state)
 	check_ok(scene_run(&scene, &exit_code, &err), &err);
 	assert_string_equal(scene.heard, "working\n");
 	check_free(&scene);
+	scene_done(&scene);
 }
 
 static void a_step_that_has_a_record_starts_no_worker(void **state)
@@ -153,6 +161,7 @@ static void a_step_that_has_a_record_starts_no_worker(void **state)
 	scene.task.fresh = true;
 	check_ok(scene_run(&scene, &exit_code, &err), &err);
 	assert_string_equal(scene.heard, "working\n");
+	scene_done(&scene);
 }
 
 static void a_command_that_fails_is_told_with_its_code(void **state)
@@ -165,6 +174,7 @@ static void a_command_that_fails_is_told_with_its_code(void **state)
 	check_err(scene_run(&scene, &exit_code, &err), &err, ERR_STEP);
 	assert_int_equal(exit_code, 42);
 	check_free(&scene);
+	scene_done(&scene);
 }
 
 static void a_worker_that_dies_is_replaced_and_then_given_up(void **state)
@@ -177,6 +187,7 @@ static void a_worker_that_dies_is_replaced_and_then_given_up(void **state)
 	check_err(scene_run(&scene, &exit_code, &err), &err, ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "died 3 times"));
 	check_free(&scene);
+	scene_done(&scene);
 }
 
 static void a_program_that_is_missing_is_named(void **state)
@@ -186,9 +197,10 @@ static void a_program_that_is_missing_is_named(void **state)
 	int exit_code;
 
 	scene_set(&scene, *state, "work");
-	scene.asker.worker_path = "/nonexistent/hearth-worker";
+	scene.crew.worker_path = "/nonexistent/hearth-worker";
 	check_err(scene_run(&scene, &exit_code, &err), &err, ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "/nonexistent/hearth-worker"));
+	scene_done(&scene);
 }
 
 static void an_asker_that_is_cancelled_leaves(void **state)
@@ -205,6 +217,40 @@ static void an_asker_that_is_cancelled_leaves(void **state)
 	check_err(scene_run(&scene, &exit_code, &err), &err, ERR_CANCELLED);
 	cancel_done(&cancel);
 	check_free(&scene);
+	scene_done(&scene);
+}
+
+static void the_steps_of_a_bake_are_forked_from_one_crew(void **state)
+{
+	struct scene scene;
+	struct err err = {0};
+	int exit_code;
+	pid_t pid;
+
+	scene_set(&scene, *state, "work");
+	scene.task.fresh = true;
+	check_ok(scene_run(&scene, &exit_code, &err), &err);
+	pid = scene.crew.proc.pid;
+	assert_true(pid > 0);
+	check_ok(scene_run(&scene, &exit_code, &err), &err);
+	assert_int_equal(scene.crew.proc.pid, pid);
+	scene_done(&scene);
+	assert_int_equal(kill(pid, 0), -1);
+}
+
+static void a_crew_that_was_killed_is_started_anew(void **state)
+{
+	struct scene scene;
+	struct err err = {0};
+	int exit_code;
+
+	scene_set(&scene, *state, "work");
+	scene.task.fresh = true;
+	check_ok(scene_run(&scene, &exit_code, &err), &err);
+	assert_int_equal(kill(scene.crew.proc.pid, SIGKILL), 0);
+	check_ok(scene_run(&scene, &exit_code, &err), &err);
+	check_free(&scene);
+	scene_done(&scene);
 }
 
 static void one_key_has_one_holder(void **state)
@@ -246,10 +292,12 @@ int main(int argc, char **argv)
 		STORE_TEST(a_worker_that_dies_is_replaced_and_then_given_up),
 		STORE_TEST(a_program_that_is_missing_is_named),
 		STORE_TEST(an_asker_that_is_cancelled_leaves),
+		STORE_TEST(the_steps_of_a_bake_are_forked_from_one_crew),
+		STORE_TEST(a_crew_that_was_killed_is_started_anew),
 		STORE_TEST(one_key_has_one_holder),
 	};
 
-	if (argc == 2 && strcmp(argv[1], "step") == 0)
-		return play_worker();
+	if (argc == 2 && strcmp(argv[1], "steps") == 0)
+		return work_steps(play_worker);
 	return cmocka_run_group_tests_name("bake/asker", tests, NULL, NULL);
 }

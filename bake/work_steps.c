@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/crew.h"
+#include "bake/work.h"
+#include "layers/base/pass.h"
+#include "sandbox/machine.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/*
+ * In the child: from here on we are a process that was started with these.
+ * Whatever has their numbers is the crew's.
+ */
+static int work_take_fds(int fds[static PASS_FDS_MAX])
+{
+	for (int i = 0; i < (int)PASS_FDS_MAX && fds[i] >= 0; i++) {
+		if (dup2(fds[i], WORK_FD_ASKER + i) < 0)
+			return -1;
+	}
+	(void)setsid();
+	return (int)syscall(SYS_close_range, (unsigned)WORK_FDS_END, ~0U, 0U);
+}
+
+/* In the parent: the asker waits by a pidfd for what is no child of its. */
+static int work_tell(pid_t pid, int os)
+{
+	struct crew_answer answer = {.os = os};
+	auto_close int pidfd = -1;
+	struct err ignored;
+
+	if (pid > 0) {
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
+		answer.os = pidfd < 0 ? errno : 0;
+	}
+	return pass_send(WORK_FD_ASKER, &answer, sizeof(answer), &pidfd, answer.os == 0, &ignored);
+}
+
+/* Those that have ended; who still runs when we end is not ours to wait for. */
+static void work_reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+int work_steps(int (*step)(void))
+{
+	int fds[PASS_FDS_MAX];
+	struct err ignored;
+	char byte;
+
+	while (pass_receive(WORK_FD_ASKER, &byte, sizeof(byte), fds, &ignored) > 0) {
+		pid_t pid = fork();
+		int os = pid < 0 ? errno : 0;
+
+		if (pid == 0)
+			return work_take_fds(fds) < 0 ? 1 : step();
+		for (size_t i = 0; i < PASS_FDS_MAX; i++)
+			auto_close_release(&fds[i]);
+		work_reap();
+		if (work_tell(pid, os) < 0)
+			break;
+		machine_hasten();
+	}
+	work_reap();
+	return 0;
+}
