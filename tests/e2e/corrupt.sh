@@ -9,7 +9,7 @@ start_registry
 spec "$work/run.json" scratch "RUN true"
 spec "$work/none.json" scratch
 for kind in dotdot dotdot-deep absolute through-symlink hardlink-out hardlink-absolute hardlink-through-symlink \
-	whiteout-dotdot whiteout-dot whiteout-empty whiteout-out; do
+	whiteout-dotdot whiteout-dot whiteout-empty whiteout-out whiteout-through-symlink opaque-through-symlink; do
 	"$here/image.py" "$work/bad:$kind" tiny "entry:$kind" >/dev/null
 	refused "a layer with $kind is refused" 65 . hearth pull "oci:$work/bad:$kind"
 done
@@ -19,7 +19,7 @@ check "nothing was written outside" test -z \
 	"$(find / -xdev \( -path /proc -o -path /sys \) -prune -o \( -name escaped -o -name hearth-escaped \) -not -path "$work/*" -print 2>/dev/null)"
 "$here/image.py" "$work/good:benign" tiny entry:benign-symlink >/dev/null
 check "a link with too many dots is only odd" hearth pull "oci:$work/good:benign"
-for name in dev proc; do
+for name in dev proc sys; do
 	"$here/image.py" "$work/bad:$name" tiny "entry:$name-symlink" >/dev/null
 	refused "a /$name that is a symlink runs no step" 65 "/$name" hearth bake "$work/run.json" --base "oci:$work/bad:$name"
 done
@@ -39,6 +39,19 @@ damage short dev-symlink 'del b[len(b) // 2:]'
 refused "a truncated layer is refused" '65|69' . hearth pull "$registry/damage:short"
 damage long proc-symlink 'b += b"more"'
 refused "a layer that is longer than was said is refused" '65|69' . hearth pull "$registry/damage:long"
+damaged_layout() # NAME WHICH: the manifest, or what it has at .WHICH, is a byte longer; prints its hex
+{
+	local hex
+	hex=$("$here/image.py" "$work/damaged-$1:x" "$work/none.tar" | cut -d: -f2)
+	[ "$1" = manifest ] || hex=$(jq -r "$2.digest" "$work/damaged-$1/blobs/sha256/$hex" | cut -d: -f2)
+	printf ' ' >>"$work/damaged-$1/blobs/sha256/$hex"
+	echo "$hex"
+}
+tar -C "$work" --owner 0 --group 0 -cf "$work/none.tar" none.json
+for part in manifest config layer; do
+	hex=$(damaged_layout "$part" ".${part/layer/layers[0]}")
+	refused "a layout's $part that is not what its digest says is refused" 65 "$hex" hearth pull "oci:$work/damaged-$part:x"
+done
 printf 'not a tar at all' | gzip >"$work/text.gz"
 "$here/image.py" "$work/bad:text" "$work/text.gz" >/dev/null
 refused "a layer that is no tar is refused" 65 . hearth pull "oci:$work/bad:text"
@@ -69,6 +82,9 @@ export HEARTH_DATA=$work/data
 "$here/image.py" "$work/bomb:1" bomb:1024 >/dev/null
 refused "a bomb past the ceiling is refused" 65 'byte|large|limit|ceiling|max' \
 	hearth pull "oci:$work/bomb:1" --max-layer-bytes $((64 << 20))
+spec "$work/bomb.json" "oci:$work/bomb:1" "RUN true"
+refused "by a bake, too" 65 'byte|large|limit|ceiling|max' hearth bake "$work/bomb.json" --max-layer-bytes $((64 << 20))
+check "what is below it is taken" hearth pull "oci:$work/bomb:1" --max-layer-bytes $((2 << 30))
 
 # A disk of its own that runs full.
 truncate -s 160M "$work/disk"
@@ -79,6 +95,10 @@ export HEARTH_DATA=$work/mnt/data
 spec "$work/layer.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=100 2>/dev/null"
 refused "a disk that is full in the middle of a layer" 74 'space' hearth bake "$work/layer.json"
 spec "$work/step.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300"
+head -c 200M /dev/urandom >"$work/large"
+tar -C "$work" --owner 0 --group 0 -cf "$work/large.tar" large
+"$here/image.py" "$work/largest:1" "$work/large.tar" >/dev/null
+refused "in the middle of a pull" 74 'space' hearth pull "oci:$work/largest:1"
 refused "a step that fills the disk fails" '1|74' 'space' hearth bake "$work/step.json"
 spec "$work/small.json" "$base" "RUN echo small > /small"
 holds "what is small is baked afterwards" "$(bake "$work/small.json" --tag small:1)" '^sha256:'

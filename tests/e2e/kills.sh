@@ -45,7 +45,7 @@ kill_within() # MS PID
 {
 	local after=$(($(pick "$1") + 1)) victims=("$2")
 	sleep "$((after / 1000)).$(printf '%03d' $((after % 1000)))"
-	mapfile -t started < <("$here/leftovers.py" --pids "$HEARTH_DATA" | awk '/ hearth-/ {print $1}')
+	mapfile -t started < <("$here/leftovers.py" --pids "$HEARTH_DATA" | awk '/ (\.?hearth-|crun|runc)/ {print $1}')
 	case $((RANDOM % 3)) in
 	1) [ ${#started[@]} = 0 ] || victims=("${started[RANDOM % ${#started[@]}]}") ;;
 	2) victims+=("${started[@]}") ;;

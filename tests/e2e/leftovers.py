@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a hearth left behind: leftovers.py DATA-DIRECTORY prints it and exits 1, or prints nothing and exits 0.
 
-With --pids, only the numbers of its processes, and their programs.
+With --pids, only the numbers of its processes, and what they were called.
 
 Looked for: staged files, machines, step sockets, mounts, cgroups, a runtime's state, and any process (a zombie too) that runs our
-programs on this data directory, holds a file of it, or lives in a mount namespace where it is mounted.
+programs on this data directory, holds a file of it, belongs to one of its machines, or lives in a mount namespace where it is mounted.
+A namespace lives as long as one of these processes or mounts.
 """
 import os
 import sys
@@ -28,8 +29,8 @@ def target(path):
         return ""
 
 
-def touches(process, data):
-    """How a process has to do with the data directory, or nothing."""
+def touches(process, data, ours):
+    """How a process has to do with the data directory or its machines, or nothing."""
     inside = data + "/"
     for name in ("exe", "cwd", "root"):
         if (target(process / name) + "/").startswith(inside):
@@ -43,14 +44,17 @@ def touches(process, data):
     program = os.path.basename(target(process / "exe"))
     if program.startswith(("hearth", "crun", "runc")) and data in read(process / "cmdline") + read(process / "environ"):
         return "arguments"
+    if ours in read(process / "cgroup") or ours in read(process / "cmdline"):
+        return "machine"
     if data in read(process / "mountinfo"):
         return "mounts"
     return ""
 
 
 def processes(data):
+    ours = machine_prefix(data)
     for process in Path("/proc").glob("[0-9]*"):
-        if int(process.name) not in SELF and (how := touches(process, data)):
+        if int(process.name) not in SELF and (how := touches(process, data, ours)):
             yield process, how
 
 
@@ -59,7 +63,7 @@ def machine_prefix(data):
     try:
         status = os.stat(f"{data}/machines")
     except OSError:
-        return "hearth-"
+        return f"hearth-none-of-{data}-"
     return f"hearth-{status.st_dev:x}-{status.st_ino:x}-"
 
 
@@ -81,7 +85,8 @@ def found(data):
 directory = os.path.realpath(sys.argv[-1])
 if sys.argv[1] == "--pids":
     for one, _ in processes(directory):
-        print(one.name, os.path.basename(target(one / "exe")))
+        # A runtime runs from a copy of itself in memory, so its exe says nothing.
+        print(one.name, os.path.basename(read(one / "cmdline").split("\0")[0]))
     sys.exit()
 everything = list(found(directory))
 print(*everything, sep="\n", end="\n" if everything else "")
