@@ -126,7 +126,7 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 	if (held == 0) {
 		*out_cached = false;
 		if (base_pull(options, asker, buf_str(&text), &spec->platform, err) < 0)
-			return err_ctx(err, "base " STR_FMT, STR_ARG(spec->base));
+			return -1; /* it says what it pulled */
 		held = base_find_tag(options->store, &reference, buf_str(&text), &spec->platform,
 				     &tag, err);
 	}

@@ -65,6 +65,7 @@ refused "a tag that does not exist" 66 'tiny:2|manifest' hearth bake "$work/one.
 refused "a digest that does not exist" 66 'sha256:0000' \
 	hearth bake "$work/one.json" --base "$registry/tiny@sha256:$(printf '0%.0s' {1..64})"
 refused "pull says it the same way" 66 'absent' hearth pull "$registry/absent:1"
+refused "and what was pulled once" 66 "^hearth: pull $registry/absent:1: 1 not found" hearth pull "$registry/absent:1"
 
 mkdir "$work/context"
 echo x >"$work/context/greeting"
