@@ -56,9 +56,10 @@ int work_steps(int (*step)(void))
 			return work_take_fds(fds) < 0 ? 1 : step();
 		for (size_t i = 0; i < PASS_FDS_MAX; i++)
 			auto_close_release(&fds[i]);
-		work_reap();
+		/* Told first: there is no pidfd of what was reaped. */
 		if (work_tell(pid, os) < 0)
 			break;
+		work_reap();
 		machine_hasten();
 	}
 	work_reap();
