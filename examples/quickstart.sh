@@ -131,6 +131,6 @@ cat <<TEXT
   \$hearth inspect $digest
   \$hearth history $digest
   \$hearth bake $work/edited.json ${base[*]} --output oci:$work/image
-  skopeo inspect oci:$work/image
+  umoci stat --image $work/image:latest
   \$hearth doctor
 TEXT

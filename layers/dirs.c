@@ -88,11 +88,11 @@ int dirs_push(struct dirs *dirs, struct str name, int fd, struct timespec mtime,
 	return 0;
 }
 
-static int dirs_restore_time(const struct dir_level *level, struct err *err)
+static int dirs_restore_time(int fd, const struct dir_level *level, struct err *err)
 {
 	const struct timespec times[2] = {level->mtime, level->mtime};
 
-	if (level->touched && futimens(level->fd, times) < 0)
+	if (level->touched && futimens(fd, times) < 0)
 		return err_os(err, errno, "set a directory's time");
 	return 0;
 }
@@ -106,7 +106,7 @@ static int dirs_pop(struct dirs *dirs, struct err *err)
 	dirs->path.len = dirs_top(dirs)->len;
 	if (dirs->path.ptr)
 		dirs->path.ptr[dirs->path.len] = '\0';
-	return dirs_restore_time(level, err);
+	return dirs_restore_time(fd, level, err);
 }
 
 static bool level_holds(const struct dirs *dirs, struct str path)
@@ -214,5 +214,5 @@ int dirs_finish(struct dirs *dirs, struct err *err)
 		if (dirs_pop(dirs, err) < 0)
 			return -1;
 	}
-	return dirs_restore_time(dirs_top(dirs), err);
+	return dirs_restore_time(dirs_top(dirs)->fd, dirs_top(dirs), err);
 }

@@ -461,7 +461,7 @@ static void a_runtime_that_fails_says_why(void **state)
 /* The role: a machine that runs until its owner is killed. */
 static int own_forever(const char *dir)
 {
-	struct store_options options = {.path = dir};
+	struct store_options options = {.path = dir, .map_bytes = RIG_MAP};
 	static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 & echo ready; wait", NULL};
 	struct rig rig = {0};
 	struct err err = {0};

@@ -288,7 +288,7 @@ size_t rig_count_own_mounts(void)
 int rig_make(void **state)
 {
 	static struct rig rig;
-	struct store_options options = {.path = rig.dir, .create = true};
+	struct store_options options = {.path = rig.dir, .map_bytes = RIG_MAP, .create = true};
 	struct err err = {0};
 
 	(void)snprintf(rig.dir, sizeof(rig.dir), "/tmp/hearth-machine-test-%d", (int)getpid());

@@ -12,6 +12,7 @@
 #include "tests/check.h"
 
 #define RIG_OUTPUT_MAX 65536
+#define RIG_MAP ((uint64_t)1 << 30) /* sanitizers cannot map a tebibyte */
 
 /* PATH=/bin and nothing else. */
 extern const char *const rig_env[];
