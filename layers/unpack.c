@@ -16,13 +16,6 @@
 #include <assert.h>
 #include <locale.h>
 
-static void reader_free(struct archive *archive)
-{
-	(void)archive_read_free(archive);
-}
-
-DEFINE_AUTO(reader, struct archive *, reader_free);
-
 static la_ssize_t unpack_fail(struct unpack *unpack)
 {
 	unpack->source_failed = true;
@@ -233,7 +226,7 @@ static int unpack_all(struct unpack *unpack, uint64_t max_entries, struct err *e
 
 static void unpack_done(struct unpack *unpack)
 {
-	reader_free(unpack->archive);
+	(void)archive_read_free(unpack->archive);
 	dirs_done(&unpack->dirs);
 	buf_done(&unpack->name.path);
 	buf_done(&unpack->target.path);

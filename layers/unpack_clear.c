@@ -32,9 +32,11 @@ static int clear_children(DIR *stream, struct err *err)
 {
 	struct dirent *entry;
 
-	while ((errno = 0, entry = readdir(stream))) {
+	errno = 0;
+	while ((entry = readdir(stream))) {
 		if (!is_dots(entry->d_name) && clear_one(dirfd(stream), entry->d_name, err) < 0)
 			return -1;
+		errno = 0;
 	}
 	return errno ? err_os(err, errno, "read a directory") : 0;
 }

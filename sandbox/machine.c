@@ -47,7 +47,7 @@
 #define MACHINE_SCRATCH "/dev/shm"
 #define MACHINE_PATH_MAX ((size_t)128)
 #define MACHINE_CGROUPS_MAX ((size_t)64 * 1024) /* of /proc/self/cgroup */
-#define MACHINE_IDLE_MS 5000 /* for mounts of a container that has just ended */
+#define MACHINE_IDLE_MS 5000                    /* for mounts of a container that has just ended */
 
 struct machine {
 	struct store *store;
