@@ -320,6 +320,8 @@ int diff_seal_plain_root(struct diff *diff, const struct diff_dir *dir, struct e
 		return -1;
 	if (dir->whiteout && overlay_mark_origin(dir->fd, err) < 0)
 		return -1;
+	if (overlay_mark_implied(dir->fd, err) < 0)
+		return -1;
 	if (fchown(dir->fd, 0, 0) < 0 || fchmod(dir->fd, 0755) < 0)
 		return err_os(err, errno, "set the root's owner");
 	if (futimens(dir->fd, (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, {0}}) < 0)

@@ -119,6 +119,19 @@ static bool level_holds(const struct dirs *dirs, struct str path)
 	       (path.len == len || path.ptr[len] == '/');
 }
 
+/* From the root on down, all that is open leads to what has no entry. */
+static int dirs_mark_way(struct dirs *dirs, struct err *err)
+{
+	for (size_t i = 0; i <= dirs->depth; i++) {
+		struct dir_level *level = &dirs->levels[i];
+
+		if (!level->implies && overlay_mark_implies(level->fd, err) < 0)
+			return -1;
+		level->implies = true;
+	}
+	return 0;
+}
+
 static int dirs_make(struct dirs *dirs, const char *name, struct err *err)
 {
 	auto_close int fd = -1;
@@ -132,6 +145,8 @@ static int dirs_make(struct dirs *dirs, const char *name, struct err *err)
 		return err_os(err, errno, "open a directory");
 	if (fchown(fd, 0, 0) < 0 || fchmod(fd, 0755) < 0)
 		return err_os(err, errno, "set a directory's owner");
+	if (overlay_mark_implied(fd, err) < 0 || dirs_mark_way(dirs, err) < 0)
+		return -1;
 	return dirs_push(dirs, str_of(name), steal_fd(&fd), (struct timespec){0}, err);
 }
 

@@ -26,6 +26,7 @@ struct dir_level {
 	int fd;
 	size_t len;   /* of its path */
 	bool touched; /* mtime is to be set when it is left */
+	bool implies; /* marked as holding what has no entry */
 	struct timespec mtime;
 };
 
@@ -41,7 +42,7 @@ struct dirs {
 void dirs_init(struct dirs *dirs, int treefd, uint64_t max_inodes);
 void dirs_done(struct dirs *dirs);
 
-/* Go to a directory; with make, what is missing is made (0755, root, time 0). */
+/* Go to a directory; with make, what is missing is made (0755, root, time 0, marked as implied). */
 enum dirs_found {
 	DIRS_MISSING,
 	DIRS_BLOCKED, /* a part of the path is no directory */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/overlay_priv.h"
 
+#include "layers/implied.h"
+
 #include <endian.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -64,6 +66,27 @@ int overlay_mark_origin(int fd, struct err *err)
 {
 	if (fsetxattr(fd, OVERLAY_ORIGIN, "", 0, 0) < 0)
 		return err_os(err, errno, "set %s", OVERLAY_ORIGIN);
+	return 0;
+}
+
+int overlay_mark_implied(int fd, struct err *err)
+{
+	if (fsetxattr(fd, IMPLIED_MARK, "", 0, 0) < 0)
+		return err_os(err, errno, "set %s", IMPLIED_MARK);
+	return 0;
+}
+
+int overlay_mark_implies(int fd, struct err *err)
+{
+	if (fsetxattr(fd, IMPLIED_BELOW, "", 0, 0) < 0)
+		return err_os(err, errno, "set %s", IMPLIED_BELOW);
+	return 0;
+}
+
+int overlay_unmark_implied(int fd, struct err *err)
+{
+	if (fremovexattr(fd, IMPLIED_MARK) < 0 && errno != ENODATA)
+		return err_os(err, errno, "remove %s", IMPLIED_MARK);
 	return 0;
 }
 

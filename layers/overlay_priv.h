@@ -7,6 +7,7 @@
  * trusted.overlay.origin on every directory that holds a whiteout: without it
  * the kernel takes an unmerged directory for a plain one and lists the
  * whiteouts. No other xattr of overlayfs is ever in a tree, and none in a tar.
+ * Directories without an entry are marked (implied.h), which is in no tar either.
  */
 #pragma once
 
@@ -40,6 +41,11 @@ int overlay_dress_whiteout(int dirfd, const char *name, struct err *err) MUST_CH
 int overlay_make_whiteout(int dirfd, const char *name, struct err *err) MUST_CHECK;
 int overlay_mark_opaque(int fd, struct err *err) MUST_CHECK;
 int overlay_mark_origin(int fd, struct err *err) MUST_CHECK;
+
+/* implied.h's marks. */
+int overlay_mark_implied(int fd, struct err *err) MUST_CHECK;
+int overlay_mark_implies(int fd, struct err *err) MUST_CHECK;
+int overlay_unmark_implied(int fd, struct err *err) MUST_CHECK;
 
 /*
  * The canonical form of security.capability: version 3 for the root of the

@@ -210,7 +210,7 @@ static int unpack_prepare_root(struct unpack *unpack, struct err *err)
 	if (fchown(fd, 0, 0) < 0 || fchmod(fd, 0755) < 0)
 		return err_os(err, errno, "set the root's owner");
 	dirs_set_mtime(&unpack->dirs, (struct timespec){0});
-	return 0;
+	return overlay_mark_implied(fd, err);
 }
 
 static int unpack_all(struct unpack *unpack, uint64_t max_entries, struct err *err)

@@ -16,7 +16,8 @@
  * then the mark is on the tree's root, where overlayfs does not look, so who
  * stacks trees ends at such a one. Overlay's own xattrs are never taken from a
  * tar. Owners must be below 65,536. Without an entry of its own the root, like
- * any directory that is only implied, is 0755, root's, of time 0.
+ * any directory that is only implied, is 0755, root's, of time 0, and marked as
+ * such (implied.h).
  *
  * Formats: POSIX.1-2017 pax and GNU tar by libarchive; OCI image-spec 1.1,
  * layer.md; Linux Documentation/filesystems/overlayfs.rst.

@@ -231,7 +231,7 @@ static int entry_make_dir(const struct entry *entry, struct err *err)
 	}
 	if (fd < 0)
 		return err_os(err, errno, "open a directory");
-	if (entry_dress(entry, fd, err) < 0)
+	if (entry_dress(entry, fd, err) < 0 || (!made && overlay_unmark_implied(fd, err) < 0))
 		return -1;
 	if (replaced && overlay_mark_opaque(fd, err) < 0)
 		return -1;
@@ -304,7 +304,8 @@ static int entry_make_root(const struct entry *entry, struct err *err)
 		return err_set(err, ERR_CORRUPT, "the root is no directory");
 	if (dirs_enter(&entry->unpack->dirs, STR(""), false, err) < 0)
 		return -1;
-	if (entry_dress(entry, entry_dirfd(entry), err) < 0)
+	if (entry_dress(entry, entry_dirfd(entry), err) < 0 ||
+	    overlay_unmark_implied(entry_dirfd(entry), err) < 0)
 		return -1;
 	dirs_set_mtime(&entry->unpack->dirs, entry->mtime);
 	return 0;

@@ -185,18 +185,33 @@ static void machine_spread(int dirfd)
 	}
 }
 
-/* The upper directory is what the machine sees as /: it starts as the highest tree's. */
+/* What / is below the upper directory: the highest tree's, or its correction's. */
+static int machine_stat_lower(const struct machine *machine, struct stat *out, struct err *err)
+{
+	char name[DIGEST_HEX_MAX];
+	char correction[STACK_NAME_MAX];
+	size_t count = machine->stack.diff_id_count;
+
+	*out = (struct stat){.st_mode = 0755};
+	if (count == 0)
+		return 0;
+	(void)stack_correction_name(count - 1, correction);
+	if (fstatat(machine->slot.dirfd, correction, out, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	if (fstatat(machine->stack.treesfd, digest_hex(&machine->diff_ids[count - 1], name), out,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return err_os(err, errno, "layer %s", name);
+	return 0;
+}
+
+/* The upper directory is what the machine sees as /, so it starts as that is below. */
 static int machine_make_upper(const struct machine *machine, struct err *err)
 {
 	int ownfd = machine->slot.dirfd;
-	char name[DIGEST_HEX_MAX];
-	struct stat st = {.st_mode = 0755};
-	size_t count = machine->stack.diff_id_count;
+	struct stat st;
 
-	if (count > 0 &&
-	    fstatat(machine->stack.treesfd, digest_hex(&machine->diff_ids[count - 1], name), &st,
-		    AT_SYMLINK_NOFOLLOW) < 0)
-		return err_os(err, errno, "layer %s", name);
+	if (machine_stat_lower(machine, &st, err) < 0)
+		return -1;
 	machine_spread(ownfd);
 	if (mkdirat(ownfd, "up", 0700) < 0 || mkdirat(ownfd, "work", 0700) < 0 ||
 	    fchownat(ownfd, "up", st.st_uid, st.st_gid, 0) < 0 ||
@@ -216,7 +231,8 @@ static int machine_mount_root(struct machine *machine, const struct machine_spec
 		.diff_id_count = spec->diff_id_count,
 		.first_id = machine->slot.first_id,
 	};
-	if (etc_make_base(machine->slot.dirfd, err) < 0 || machine_make_upper(machine, err) < 0 ||
+	if (etc_make_base(machine->slot.dirfd, err) < 0 ||
+	    stack_correct(&machine->stack, err) < 0 || machine_make_upper(machine, err) < 0 ||
 	    stack_mount(&machine->stack, err) < 0)
 		return -1;
 	machine->rootfd = openat(machine->scratchfd, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

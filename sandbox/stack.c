@@ -3,6 +3,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
+#include "layers/implied.h"
 #include "sandbox/userns_priv.h"
 
 #include <fcntl.h>
@@ -19,11 +20,12 @@
 #define STACK_POLL_MS 2
 #define STACK_SECBIT_NO_SETUID_FIXUP (1 << 2)
 #define STACK_OPAQUE "trusted.overlay.opaque"
+#define STACK_LAYERS_MAX (STACK_TREES_MAX + 2)
 #define STACK_OPTIONS_MAX ((size_t)4096) /* mount(2) takes one page */
 
 /* The descriptors from which one overlay is put together. */
 struct stack_layers {
-	int fds[STACK_TREES_MAX + 2]; /* bottom first */
+	int fds[STACK_LAYERS_MAX]; /* bottom first */
 	size_t count;
 	int upperfd;
 	int workfd;
@@ -54,8 +56,12 @@ static int stack_open_dir(int dirfd, const char *name, struct err *err)
 static int stack_add_layer(struct stack_layers *layers, int dirfd, const char *name,
 			   struct err *err)
 {
-	int fd = stack_open_dir(dirfd, name, err);
+	int fd;
 
+	if (layers->count == STACK_LAYERS_MAX)
+		return err_set(err, ERR_LIMIT, "more than the %d layers that the kernel stacks",
+			       STACK_LAYERS_MAX);
+	fd = stack_open_dir(dirfd, name, err);
 	if (fd < 0)
 		return -1;
 	layers->fds[layers->count++] = fd;
@@ -94,8 +100,40 @@ static int stack_find_lowest(const struct stack *stack, size_t *out, struct err 
 	return 0;
 }
 
-static int stack_add_trees(struct stack_layers *layers, const struct stack *stack, int treesfd,
-			   struct err *err)
+const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX])
+{
+	(void)snprintf(text, STACK_NAME_MAX, "correction%zu", i);
+	return text;
+}
+
+int stack_correct(const struct stack *stack, struct err *err)
+{
+	struct implied_stack trees = {.treesfd = stack->treesfd, .diff_ids = stack->diff_ids};
+	char name[STACK_NAME_MAX];
+
+	if (stack_find_lowest(stack, &trees.lowest, err) < 0)
+		return -1;
+	for (size_t i = trees.lowest + 1; i < stack->diff_id_count; i++) {
+		if (implied_correct(&trees, i, stack->ownfd, stack_correction_name(i, name), err) <
+		    0)
+			return err_ctx(err, "layer %zu", i + 1);
+	}
+	return 0;
+}
+
+/* What was made for it, if anything was. */
+static int stack_add_correction(struct stack_layers *layers, int ownfd, size_t i, struct err *err)
+{
+	char name[STACK_NAME_MAX];
+
+	if (faccessat(ownfd, stack_correction_name(i, name), F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "look for %s", name);
+	return stack_add_layer(layers, ownfd, name, err);
+}
+
+/* ownfd and treesfd are the stack's, or mapped clones of them. */
+static int stack_add_trees(struct stack_layers *layers, const struct stack *stack, int ownfd,
+			   int treesfd, struct err *err)
 {
 	char name[DIGEST_HEX_MAX];
 	size_t lowest;
@@ -107,7 +145,8 @@ static int stack_add_trees(struct stack_layers *layers, const struct stack *stac
 		return -1;
 	for (size_t i = lowest; i < stack->diff_id_count; i++) {
 		if (stack_add_layer(layers, treesfd, digest_hex(&stack->diff_ids[i], name), err) <
-		    0)
+			    0 ||
+		    stack_add_correction(layers, ownfd, i, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -345,7 +384,7 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 		return -1;
 	if (stack->diff_id_count > 0) {
 		treesfd = stack_clone(stack->treesfd, userns, stack->scratchfd, "trees", err);
-		if (treesfd < 0 || stack_add_trees(&layers, stack, treesfd, err) < 0)
+		if (treesfd < 0 || stack_add_trees(&layers, stack, ownfd, treesfd, err) < 0)
 			return -1;
 	}
 	layers.upperfd = stack_open_dir(ownfd, "up", err);
@@ -377,7 +416,7 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err)
 
 	/* A view has two layers at least, and whiteouts of the lowest tree must not show. */
 	if (stack_add_layer(&layers, stack->ownfd, "base/dev", err) < 0 ||
-	    stack_add_trees(&layers, stack, stack->treesfd, err) < 0 ||
+	    stack_add_trees(&layers, stack, stack->ownfd, stack->treesfd, err) < 0 ||
 	    stack_attach(stack, &layers, 0, "view", err) < 0)
 		return -1;
 	fd = openat(stack->scratchfd, "view", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

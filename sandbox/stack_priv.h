@@ -6,7 +6,8 @@
  * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
  * first the stack is: the machine's `base` (targets of what every machine
  * mounts, so that none has to be made in the upper directory), the trees from
- * the highest on that hides all below it (its root is opaque), `up`.
+ * the highest on that hides all below it (its root is opaque),
+ * each with its correction, `up`.
  *
  * Never nested in one another: the mounts are made below scratchfd, which lies
  * in a mount namespace of our own.
@@ -29,6 +30,14 @@ struct stack {
 	uid_t first_id;
 	bool by_name; /* as kernels before 6.13 need it, even where it is not needed */
 };
+
+/*
+ * Make ownfd/correction<i> above tree i where that only implies directories
+ * that trees below describe. Once, before anything is mounted.
+ */
+#define STACK_NAME_MAX ((size_t)32)
+int stack_correct(const struct stack *stack, struct err *err) MUST_CHECK;
+const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
 
 /* Mount the merged root on scratchfd/root. Single-threaded callers only. */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;

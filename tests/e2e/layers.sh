@@ -103,10 +103,24 @@ ln -s busybox "$work/again/bin/sh"
 touch "$work/again/.wh..wh..opq"
 tar -C "$work/again" --owner 0 --group 0 -cf "$work/again.tar" .wh..wh..opq bin
 tar -C "$work/again" --owner 0 --group 0 -cf "$work/more.tar" bin/sh
+mkdir -p "$work/implies/tmp"
+echo x >"$work/implies/tmp/x"
+tar -C "$work/implies" --owner 0 --group 0 -cf "$work/implies.tar" tmp/x
 first_layer "a root of 0555 is none of the step's doing" "new " "RUN touch /new" entry:closed-root tiny
 check "neither below a layer that does not name it" test "$(layer | tar -tf - | grep -cx '\./')" = 0
 first_layer "nor above one" "new " "RUN touch /new" tiny entry:closed-root
 check "at all" test "$(layer | tar -tf - | grep -cx '\./')" = 0
+first_layer "a layer that only implies /tmp leaves it as it was" "tmp/ tmp/mode " \
+	"RUN test \$(stat -c %a /tmp) = 1777 && echo > /tmp/mode" tiny "$work/implies.tar"
+same "for the next step, too" "$(layer | tar -tvf - | awk '$NF ~ /tmp\/$/ {print $1}')" drwxrwxrwt
+first_layer "a closed root stays closed above layers without one" "new " "RUN test \$(stat -c %a /) = 555 && touch /new" \
+	tiny entry:closed-root "$work/implies.tar"
+make_closed() # STEP...: on that base
+{
+	spec "$work/make.json" "oci:$work/odd:latest" "$@"
+	bake "$work/make.json"
+}
+holds "and above steps" "$(make_closed "RUN touch /one" "RUN test \$(stat -c %a /) = 555" "RUN test \$(stat -c %a /) = 555")" '^sha256'
 first_layer "a layer that hides all below it does" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \
 	tiny "$work/again.tar"
 first_layer "also below another" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \

@@ -48,7 +48,7 @@ static void the_stored_layer_is_the_sealed_directory(void **state)
 	assert_true(digest_equal(&diff_id, &result.info.diff_id));
 	memory_source_init(&source, buf_str(&tar), 5000);
 	check_ok(unpack_tar(tree, &source.source, NULL, &err), &err);
-	listing_check_equal(tree, up, 0);
+	listing_check_equal(tree, up, LISTING_MARKS);
 }
 
 static void what_differs_in_nothing_is_no_blob(void **state)

@@ -16,6 +16,7 @@ enum {
 	LISTING_NO_TIMES = 2,
 	LISTING_NO_ROOT = 4,
 	LISTING_FILE_SECONDS = 8, /* of the times those of files, without fractions */
+	LISTING_MARKS = 16,       /* what a tree says of directories without an entry, too */
 };
 
 void listing_add(int dirfd, unsigned flags, struct buf *out);

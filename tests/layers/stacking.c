@@ -244,7 +244,7 @@ void stack_step(struct stacking *stacking, const char *script)
 	unmount(stacking);
 	read_names(stacking);
 	tree = stack_unpack(stacking, "un");
-	listing_check_equal(up, tree, 0);
+	listing_check_equal(up, tree, LISTING_MARKS);
 	view(stacking, "up", &sealed);
 	view(stacking, "un", &unpacked);
 	listing_check_text(buf_str(&sealed).ptr, buf_str(&seen).ptr);
