@@ -65,12 +65,12 @@ wrong=0 cut=0
 for ((n = 1; n <= rounds; n++)); do
 	file=$(round "$n")
 	setsid "$HEARTH" bake "$file" >"$work/round.log" 2>&1 &
-	kill_within $((span + span / 4)) $!
+	kill_within "$span" $!
 	grep -q '^sha256:' "$work/round.log" || cut=$((cut + 1))
 	hearth images >/dev/null || wrong=$((wrong + 1))
 	((n % 2)) || [ "$(layers x "$file")" = "$expected" ] || wrong=$((wrong + 1))
 done
-check "of $rounds bakes $cut were cut off" test "$cut" -gt $((rounds / 4))
+check "of $rounds bakes $cut were cut off" test "$cut" -ge $((rounds / 10))
 same "the store answered after each, and the next bake made the right layers" "$wrong" 0
 for ((n = 1; n <= rounds; n++)); do
 	[ "$(layers x "$(round "$n")")" = "$expected" ] || wrong=$((wrong + 1))
