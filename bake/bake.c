@@ -18,11 +18,13 @@
 #include "bake/expand.h"
 #include "bake/image.h"
 #include "bake/key.h"
+#include "bake/sweeper.h"
 #include "layers/base/clock.h"
 #include "layers/blob.h"
 #include "layers/step.h"
 
 #define STEP_NAME_MAX ((size_t)80)
+#define BAKE_SWEEP_MS 2000 /* what a step that failed had written should give its space back */
 #define MB ((uint64_t)1024 * 1024)
 
 struct bake {
@@ -30,6 +32,7 @@ struct bake {
 	const struct bake_options *options;
 	struct asker asker;
 	struct crew crew;
+	struct sweeper *sweeper; /* from the first step on that is made */
 	struct instruction *steps;
 	struct state state;
 	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
@@ -225,11 +228,14 @@ static int bake_make(struct bake *bake, const struct instruction *ready,
 	struct task task;
 	int result;
 
+	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
+		return -1;
 	bake_fill_task(bake, ready, parts, key, &task);
 	task.components = components;
 	bake_end_snapshot(bake);
 	result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
 				&bake->result.exit_code, err);
+	sweeper_wake(bake->sweeper);
 	free(task.layers);
 	free(task.argv);
 	free(task.env);
@@ -440,9 +446,10 @@ static int bake_publish(struct bake *bake, struct err *err)
 	return 0;
 }
 
-static void bake_done(struct bake *bake)
+static void bake_done(struct bake *bake, int result)
 {
 	crew_close(&bake->crew);
+	sweeper_stop(bake->sweeper, result == 0 ? 0 : BAKE_SWEEP_MS);
 	bake_end_snapshot(bake);
 	for (size_t i = 0; bake->steps && i < bake->spec->step_count; i++)
 		instruction_done(&bake->steps[i]);
@@ -473,6 +480,6 @@ int bake_run(const struct spec *spec, const struct bake_options *options, struct
 	    bake_all_steps(&bake, err) == 0)
 		result = bake_publish(&bake, err);
 	*out = bake.result;
-	bake_done(&bake);
+	bake_done(&bake, result);
 	return result;
 }

@@ -83,7 +83,7 @@ static int work_open_store(struct pull_work *work, struct err *err)
 	options.map_bytes = (uint64_t)map_bytes;
 	if (store_open(&options, &work->store, err) < 0)
 		return -1;
-	return store_sweep(work->store, err);
+	return store_sweep(work->store, &work->cancel, err);
 }
 
 static int work_pull_image(struct pull_work *work, struct tag *out, struct err *err)

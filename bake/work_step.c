@@ -96,7 +96,7 @@ static int work_prepare(struct step_work *work, struct err *err)
 
 	if (work_need_root(err) < 0 || machine_enter_private(err) < 0 ||
 	    store_open(&options, &work->store, err) < 0 || machine_sweep(work->store, err) < 0 ||
-	    store_sweep(work->store, err) < 0 || work_make_trees(work, err) < 0)
+	    work_make_trees(work, err) < 0)
 		return -1;
 	rendezvous_sweep(work->store);
 	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",

@@ -6,7 +6,7 @@
  *	meta/ blobs/   LMDB: small JSON records; chunks and what names them
  *	trees/<hex>/   unpacked layers, by diff id      trash/   on their way out
  *	machines/<id>/ running machines                 tmp/     staging
- *	run/           sockets and locks                VERSION  lock
+ *	run/           sockets, locks, a machine's base VERSION  lock
  *
  * Invariants: the directory is 0700 and ours (an image's setuid files lie in
  * it). VERSION is ours or older; a newer store is ERR_CORRUPT with a sentence
@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "layers/base/cancel.h"
 #include "layers/base/fd.h"
 
 #include <stdbool.h>
@@ -64,9 +65,10 @@ uint64_t store_map_bytes(const struct store *store);
  * Sweep what killed processes left: what lies in tmp/ and is not held by a
  * flock, trees of another boot that were never synced, trees that nobody
  * recorded, the trash. Cheap when there is nothing; machines/ is swept by its
- * owner, sandbox/. May run in a thread of its own, and in several processes.
+ * owner, sandbox/. May run in a thread of its own, and in several processes;
+ * ERR_CANCELLED leaves the rest to the next one.
  */
-int store_sweep(struct store *store, struct err *err) MUST_CHECK;
+int store_sweep(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 
 /*
  * A fresh staging directory under tmp/, held by a flock until
@@ -93,6 +95,9 @@ void staging_close(struct staging *staging);
  * not there is no error.
  */
 int store_discard(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
+
+/* The same, but all the unlinking is left to a sweep: for who must not wait for a disk. */
+int store_set_aside(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(store, struct store *, store_close);
 static inline void auto_staging_release(struct staging *slot)

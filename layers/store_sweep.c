@@ -40,10 +40,10 @@ static int store_contains(const struct store *store, int dirfd, struct err *err)
 	}
 }
 
-int store_discard(struct store *store, int dirfd, const char *name, struct err *err)
+/* 1 it lies in the trash, 0 there was no such name, -1. */
+static int store_take(struct store *store, int dirfd, const char *name, struct err *err)
 {
 	int inside;
-	int taken;
 
 	if (!name[0] || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(err, ERR_INVALID, "\"%s\" is no name of a directory entry", name);
@@ -53,15 +53,26 @@ int store_discard(struct store *store, int dirfd, const char *name, struct err *
 	if (inside == 0)
 		return err_set(err, ERR_DENIED, "%s lies outside the data directory %s", name,
 			       store->path);
-	taken = trash_take(store, dirfd, name, err);
-	if (taken <= 0)
-		return taken;
-	return trash_empty(store, STORE_DISCARD_NOW, err);
+	return trash_take(store, dirfd, name, err);
 }
 
-int store_sweep(struct store *store, struct err *err)
+int store_discard(struct store *store, int dirfd, const char *name, struct err *err)
+{
+	int taken = store_take(store, dirfd, name, err);
+
+	if (taken <= 0)
+		return taken;
+	return trash_empty(store, STORE_DISCARD_NOW, NULL, err);
+}
+
+int store_set_aside(struct store *store, int dirfd, const char *name, struct err *err)
+{
+	return store_take(store, dirfd, name, err) < 0 ? -1 : 0;
+}
+
+int store_sweep(struct store *store, const struct cancel *cancel, struct err *err)
 {
 	if (staging_sweep(store, err) < 0 || tree_sweep(store, err) < 0)
 		return -1;
-	return trash_empty(store, TRASH_ALL, err);
+	return trash_empty(store, TRASH_ALL, cancel, err);
 }

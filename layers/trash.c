@@ -19,7 +19,8 @@
 struct trash_work {
 	int trashfd;
 	uint64_t left; /* entries that may still be unlinked */
-	bool again;    /* something was moved to the top */
+	const struct cancel *cancel;
+	bool again; /* something was moved to the top */
 };
 
 static void trash_clear_flags(int fd)
@@ -155,6 +156,8 @@ static int trash_remove_dir(struct trash_work *work, int dirfd, const char *name
 static int trash_remove(struct trash_work *work, int dirfd, const char *name, int depth,
 			struct err *err)
 {
+	if (cancel_check(work->cancel, err) < 0)
+		return -1;
 	work->left--;
 	if (trash_unlink(dirfd, name, 0) == 0 || trash_stays(errno))
 		return 0;
@@ -173,9 +176,10 @@ static int trash_round(struct trash_work *work, struct err *err)
 	return trash_remove_children(work, dir, -1, err);
 }
 
-int trash_empty(struct store *store, uint64_t most, struct err *err)
+int trash_empty(struct store *store, uint64_t most, const struct cancel *cancel, struct err *err)
 {
-	struct trash_work work = {.trashfd = store->dirs[STORE_TRASH], .left = most};
+	struct trash_work work = {
+		.trashfd = store->dirs[STORE_TRASH], .left = most, .cancel = cancel};
 
 	do {
 		if (trash_round(&work, err) < 0)

@@ -18,4 +18,5 @@
 int trash_take(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
 
 /* Unlink at most `most` entries of what is in trash/. */
-int trash_empty(struct store *store, uint64_t most, struct err *err) MUST_CHECK;
+int trash_empty(struct store *store, uint64_t most, const struct cancel *cancel, struct err *err)
+	MUST_CHECK;

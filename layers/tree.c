@@ -142,7 +142,7 @@ static int tree_replace(struct store *store, const char *hex, int dirfd, const c
 	if (tree_is_nobodys(placed) &&
 	    renameat2(dirfd, name, store->dirs[STORE_TREES], hex, RENAME_EXCHANGE) < 0)
 		return errno == ENOENT ? 0 : err_os(err, errno, "replace the tree %s", hex);
-	return store_discard(store, dirfd, name, err) < 0 ? -1 : 1;
+	return store_set_aside(store, dirfd, name, err) < 0 ? -1 : 1;
 }
 
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
@@ -154,7 +154,7 @@ int tree_place(struct store *store, const struct digest *diff_id, int dirfd, con
 	if (found < 0)
 		return -1;
 	if (found == 1)
-		return store_discard(store, dirfd, name, err);
+		return store_set_aside(store, dirfd, name, err);
 	tree_name_make(diff_id, &tree);
 	if (tree_forget_stale(store, tree.hex, err) < 0)
 		return -1;

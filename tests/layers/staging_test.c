@@ -83,7 +83,7 @@ static void a_sweep_takes_what_nobody_holds(void **state)
 	touch(tmpfd, "file");
 	assert_int_equal(symlinkat("/etc", tmpfd, "link"), 0);
 	assert_int_equal(mkfifoat(tmpfd, "fifo", 0600), 0);
-	check_ok(store_sweep(fixture->store, &err), &err);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
 	assert_int_equal(entries(fixture->store, STORE_TMP), 1);
 	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
 	assert_int_equal(faccessat(held.fd, "mine", F_OK, 0), 0);
@@ -135,7 +135,7 @@ static void a_tree_of_any_depth_goes(void **state)
 	dig(tmpfd, "deep", 5000);
 	check_ok(store_discard(fixture->store, tmpfd, "deep", &err), &err);
 	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	check_ok(store_sweep(fixture->store, &err), &err);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
 	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
 }
 
@@ -172,7 +172,28 @@ static void much_is_left_to_the_sweep(void **state)
 	staging_close(&staging);
 	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
 	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
-	check_ok(store_sweep(fixture->store, &err), &err);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
+	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+}
+
+static void what_is_set_aside_waits_for_a_sweep(void **state)
+{
+	struct store_fixture *fixture = *state;
+	int tmpfd = store_dirfd(fixture->store, STORE_TMP);
+	struct cancel cancel;
+	struct err err = {0};
+
+	dig(tmpfd, "aside", 3);
+	check_ok(store_set_aside(fixture->store, tmpfd, "aside", &err), &err);
+	check_ok(store_set_aside(fixture->store, tmpfd, "never was", &err), &err);
+	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
+	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
+	check_ok(cancel_init(&cancel, &err), &err);
+	cancel_raise(&cancel);
+	check_err(store_sweep(fixture->store, &cancel, &err), &err, ERR_CANCELLED);
+	cancel_done(&cancel);
+	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
 	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
 }
 
@@ -189,6 +210,7 @@ int main(void)
 		STORE_TEST(a_tree_of_any_depth_goes),
 		STORE_TEST(odd_modes_and_immutable_files_go_too),
 		STORE_TEST(much_is_left_to_the_sweep),
+		STORE_TEST(what_is_set_aside_waits_for_a_sweep),
 	};
 
 	return cmocka_run_group_tests_name("layers/staging", tests, NULL, NULL);

@@ -120,7 +120,7 @@ static void a_placed_tree_is_a_miss_until_recorded(void **state)
 	make(&staging, "tree", "mark");
 	check_ok(tree_place(fixture->store, &id, staging.fd, "tree", &err), &err);
 	assert_int_equal(tree_find(fixture->store, &id, &err), 0);
-	check_ok(store_sweep(fixture->store, &err), &err);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
 	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
 	check_ok(tree_record(meta, fixture->store, &id, &err), &err);
 	check_ok(meta_commit(meta, &err), &err);
@@ -153,7 +153,7 @@ static void an_unsynced_tree_of_another_boot_is_a_miss_and_swept(void **state)
 	adopt(fixture->store, &other, "fine");
 	pretend_another_boot(fixture->store, &id);
 	assert_int_equal(tree_find(fixture->store, &id, &err), 0);
-	check_ok(store_sweep(fixture->store, &err), &err);
+	check_ok(store_sweep(fixture->store, NULL, &err), &err);
 	assert_false(tree_has(fixture->store, &id, "maybe empty"));
 	assert_int_equal(tree_find(fixture->store, &other, &err), 1);
 	adopt(fixture->store, &id, "anew");
