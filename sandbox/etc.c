@@ -13,24 +13,35 @@
 
 static const char *const etc_names[ETC_FILES] = {"resolv.conf", "hosts", "hostname"};
 
-int etc_make_base(int dirfd, struct err *err)
+static int etc_make_base(int dirfd, struct err *err)
 {
 	static const char *const dirs[] = {"base", "base/dev", "base/proc", "base/sys", "base/etc"};
 	char path[64];
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		if (mkdirat(dirfd, dirs[i], 0755) < 0 || fchmodat(dirfd, dirs[i], 0755, 0) < 0)
+		if ((mkdirat(dirfd, dirs[i], 0755) < 0 && errno != EEXIST) ||
+		    fchmodat(dirfd, dirs[i], 0755, 0) < 0)
 			return err_os(err, errno, "make %s", dirs[i]);
 	}
 	for (size_t i = 0; i < ETC_FILES; i++) {
 		auto_close int fd = -1;
 
 		(void)snprintf(path, sizeof(path), "base/etc/%s", etc_names[i]);
-		fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 		if (fd < 0 || fchmod(fd, 0644) < 0)
 			return err_os(err, errno, "make %s", path);
 	}
 	return 0;
+}
+
+int etc_open_base(int dirfd, struct err *err)
+{
+	int fd;
+
+	if (etc_make_base(dirfd, err) < 0)
+		return -1;
+	fd = openat(dirfd, "base", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_os(err, errno, "open base") : fd;
 }
 
 /* The machine's root may write them, as it could a file of the image; nobody keeps it. */

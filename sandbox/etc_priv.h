@@ -5,7 +5,7 @@
  *
  * Each is a file of ours, mounted over the image's own name in the merged
  * root: over the link itself where the image has a link, dangling or not, so
- * that nothing is made where it leads. The machine's `base` layer has the
+ * that nothing is made where it leads. The `base` layer below all has the
  * names for images that do not. Only where the image has deleted one is a
  * target made in the upper directory; etc_unmount() takes it away again.
  */
@@ -27,8 +27,11 @@ struct etc {
 	bool made[ETC_FILES]; /* a target that has to go again */
 };
 
-/* The fixed names under a `base` layer, made by this: etc/resolv.conf, dev, proc, … */
-int etc_make_base(int dirfd, struct err *err) MUST_CHECK;
+/*
+ * Open dirfd/base, a layer with the fixed names: etc/resolv.conf, dev, proc, …
+ * Whatever of it is missing is made; nobody ever writes to it, so machines share it.
+ */
+int etc_open_base(int dirfd, struct err *err) MUST_CHECK;
 
 /* Write the files and, the first time, mount them. */
 int etc_mount(struct etc *etc, struct str resolv_conf, struct str hostname, struct err *err)

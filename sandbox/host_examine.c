@@ -127,6 +127,7 @@ static int host_mount_trial(void *ctx, struct err *err)
 	struct stack stack = {.treesfd = -1, .first_id = USERNS_FIRST};
 	auto_close int ownfd = -1;
 	auto_close int scratchfd = -1;
+	auto_close int basefd = -1;
 
 	if (machine_enter_private(err) < 0)
 		return -1;
@@ -134,10 +135,12 @@ static int host_mount_trial(void *ctx, struct err *err)
 	scratchfd = open("/dev/shm/machines", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ownfd < 0 || scratchfd < 0)
 		return err_os(err, errno, "open %s", path);
-	if (etc_make_base(ownfd, err) < 0)
+	basefd = etc_open_base(ownfd, err);
+	if (basefd < 0)
 		return -1;
 	if (mkdirat(ownfd, "up", 0755) < 0 || mkdirat(ownfd, "work", 0700) < 0)
 		return err_os(err, errno, "make %s/up", path);
+	stack.basefd = basefd;
 	stack.ownfd = ownfd;
 	stack.scratchfd = scratchfd;
 	return stack_mount(&stack, err);

@@ -4,7 +4,7 @@
  *
  *	                made by          on disk                     mounted (privately)
  *	1 claimed       machine_open     machines/<slot>/ + flock    -
- *	2 ready         machine_open     ... base/ up/ work/         /dev/shm/<id>/root
+ *	2 ready         machine_open     ... up/ work/               /dev/shm/<id>/root
  *	3 running       machine_run      ... and a cgroup <id>       ... and sysfs, the agent, /etc
  *	2 again         machine_run      ... without the cgroup
  *	4 detached      machine_detach   ... up/ is a difference     -
@@ -63,6 +63,7 @@ struct machine {
 	char *agent_path;
 	int machinesfd; /* opened in our mount namespace: the store's own may be older than it */
 	int treesfd;
+	int basefd; /* run/base, of all machines */
 	char scratch[MACHINE_PATH_MAX];
 	int scratchfd;
 	int rootfd;
@@ -147,11 +148,19 @@ static int machine_open_dir(const struct store *store, const char *name, struct 
 
 static int machine_claim(struct machine *machine, struct err *err)
 {
+	auto_close int runfd = -1;
+
 	machine->machinesfd = machine_open_dir(machine->store, "machines", err);
 	if (machine->machinesfd < 0)
 		return -1;
 	machine->treesfd = machine_open_dir(machine->store, "trees", err);
 	if (machine->treesfd < 0)
+		return -1;
+	runfd = machine_open_dir(machine->store, "run", err);
+	if (runfd < 0)
+		return -1;
+	machine->basefd = etc_open_base(runfd, err);
+	if (machine->basefd < 0)
 		return -1;
 	return slot_claim(machine->machinesfd, &machine->slot, err);
 }
@@ -225,14 +234,14 @@ static int machine_mount_root(struct machine *machine, const struct machine_spec
 {
 	machine->stack = (struct stack){
 		.treesfd = machine->treesfd,
+		.basefd = machine->basefd,
 		.ownfd = machine->slot.dirfd,
 		.scratchfd = machine->scratchfd,
 		.diff_ids = machine->diff_ids,
 		.diff_id_count = spec->diff_id_count,
 		.first_id = machine->slot.first_id,
 	};
-	if (etc_make_base(machine->slot.dirfd, err) < 0 ||
-	    stack_correct(&machine->stack, err) < 0 || machine_make_upper(machine, err) < 0 ||
+	if (stack_correct(&machine->stack, err) < 0 || machine_make_upper(machine, err) < 0 ||
 	    stack_mount(&machine->stack, err) < 0)
 		return -1;
 	machine->rootfd = openat(machine->scratchfd, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -254,6 +263,7 @@ int machine_open(const struct machine_spec *spec, struct machine **out, struct e
 	machine->slot = SLOT_INIT;
 	machine->machinesfd = -1;
 	machine->treesfd = -1;
+	machine->basefd = -1;
 	machine->scratchfd = -1;
 	machine->rootfd = -1;
 	machine->etc.dirfd = -1;
@@ -444,11 +454,12 @@ void machine_close(struct machine *machine)
 	}
 	network_close(machine->network);
 	if (machine->slot.dirfd >= 0 &&
-	    store_discard(machine->store, machine->machinesfd, machine->slot.name, &err) < 0)
+	    store_set_aside(machine->store, machine->machinesfd, machine->slot.name, &err) < 0)
 		log_debug("machine not removed id=%s error=%s", machine->slot.id, err.text);
 	slot_release(&machine->slot);
 	auto_close_release(&machine->machinesfd);
 	auto_close_release(&machine->treesfd);
+	auto_close_release(&machine->basefd);
 	free(machine->agent_path);
 	free(machine->diff_ids);
 	free(machine->hosts);
@@ -462,7 +473,7 @@ static int machine_sweep_one(void *ctx, const struct slot *slot, struct err *err
 
 	if (cgroupfd < 0 || cgroup_end(cgroupfd, slot->id, err) < 0)
 		return -1;
-	return store_discard(store, store_dirfd(store, STORE_MACHINES), slot->name, err);
+	return store_set_aside(store, store_dirfd(store, STORE_MACHINES), slot->name, err);
 }
 
 int machine_sweep(struct store *store, struct err *err)

@@ -57,9 +57,9 @@ struct machine_spec {
 int machine_enter_private(struct err *err) MUST_CHECK;
 
 /*
- * A command will soon be run in some machine of this host: have the kernel
- * begin what that would wait for. Blocks for some milliseconds, and is for a
- * process that has nothing better to do.
+ * A command will soon be run in some machine of this host: have the kernel do
+ * now what that would wait for (cgroup_hasten()). The first call in a while
+ * blocks, those that follow within some milliseconds keep it up.
  */
 void machine_hasten(void);
 

@@ -57,8 +57,8 @@ int network_host_parse(struct str text, struct network_host *out, struct err *er
 struct network;
 
 /*
- * Make the namespace. The calling process stays in its own; the caller may be
- * single-threaded and stays so until network_serve().
+ * Make the namespace. The calling thread stays in its own, and no thread is
+ * left behind until network_serve().
  */
 int network_open(enum network_mode mode, const struct network_host *hosts, size_t host_count,
 		 struct network **out, struct err *err) MUST_CHECK;

@@ -2,7 +2,7 @@
 #include "sandbox/network_ns_priv.h"
 
 #include "layers/base/fd.h"
-#include "layers/base/pass.h"
+#include "layers/base/thread.h"
 #include "sandbox/lo_priv.h"
 #include "sandbox/network_rules_priv.h"
 #include "sandbox/resolver_priv.h"
@@ -10,10 +10,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #define NETWORK_NS_BACKLOG 1024
 
@@ -93,11 +90,11 @@ static int network_ns_mount_sysfs(int *out, struct err *err)
 
 static int network_ns_make(enum network_mode mode, struct network_ns *ns, struct err *err)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || unshare(CLONE_NEWNET) < 0)
+	if (unshare(CLONE_NEWNET) < 0)
 		return err_os(err, errno, "make a network namespace");
-	ns->fds[NETWORK_FD_NS] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	ns->fds[NETWORK_FD_NS] = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (ns->fds[NETWORK_FD_NS] < 0)
-		return err_os(err, errno, "open /proc/self/ns/net");
+		return err_os(err, errno, "open /proc/thread-self/ns/net");
 	if (lo_up(err) < 0 ||
 	    network_ns_set("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", err) < 0)
 		return -1;
@@ -106,66 +103,33 @@ static int network_ns_make(enum network_mode mode, struct network_ns *ns, struct
 	return network_ns_mount_sysfs(&ns->fds[NETWORK_FD_SYSFS], err);
 }
 
-/* An error that nobody set, and the descriptors in their order, or an error. */
-static int network_ns_send(int fd, const struct network_ns *ns, const struct err *answer)
+struct network_ns_job {
+	enum network_mode mode;
+	struct network_ns ns;
+	struct err *err;
+	int result;
+};
+
+static void *network_ns_main(void *ctx)
 {
-	struct err ignored;
-	size_t count = 0;
+	struct network_ns_job *job = ctx;
 
-	while (answer->kind == ERR_NONE && count < NETWORK_FDS && ns->fds[count] >= 0)
-		count++;
-	return pass_send(fd, answer, sizeof(*answer), ns->fds, count, &ignored);
-}
-
-static int network_ns_receive(int fd, struct network_ns *ns, struct err *err)
-{
-	int fds[PASS_FDS_MAX];
-	struct err answer;
-	int got = pass_receive(fd, &answer, sizeof(answer), fds, err);
-
-	if (got < 0)
-		return -1;
-	if (got == 0)
-		return err_set(err, ERR_OS, "what made the network namespace ended unexpectedly");
-	if (answer.kind != ERR_NONE) {
-		*err = answer;
-		return -1;
-	}
-	memcpy(ns->fds, fds, sizeof(ns->fds));
-	return 0;
+	job->result = network_ns_make(job->mode, &job->ns, job->err);
+	return NULL;
 }
 
 int network_ns_open(enum network_mode mode, struct network_ns *out, struct err *err)
 {
-	auto_close int ours = -1;
-	auto_close int theirs = -1;
-	struct network_ns ns = network_ns_none;
-	int pair[2];
-	pid_t pid;
-	int rc;
+	struct network_ns_job job = {.mode = mode, .ns = network_ns_none, .err = err};
+	pthread_t thread;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_os(err, errno, "make a socket pair");
-	ours = pair[0];
-	theirs = pair[1];
-	pid = fork();
-	if (pid < 0)
-		return err_os(err, errno, "fork");
-	if (pid == 0) {
-		struct err answer = {0};
-
-		if (network_ns_make(mode, &ns, &answer) == 0)
-			answer.kind = ERR_NONE;
-		_exit(network_ns_send(theirs, &ns, &answer) < 0);
+	if (thread_start(&thread, network_ns_main, &job, err) < 0)
+		return -1;
+	(void)pthread_join(thread, NULL);
+	if (job.result < 0) {
+		network_ns_close(&job.ns);
+		return -1;
 	}
-	auto_close_release(&theirs);
-	theirs = -1;
-	rc = network_ns_receive(ours, &ns, err);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	if (rc < 0)
-		network_ns_close(&ns);
-	else
-		*out = ns;
-	return rc;
+	*out = job.ns;
+	return 0;
 }

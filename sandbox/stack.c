@@ -210,17 +210,30 @@ static int stack_set_layer(int fsfd, const char *key, int fd, struct err *err)
 	return 0;
 }
 
-/* All that could make an upper directory less than the whole difference is off. */
-static int stack_set_options(int fsfd, bool writable, const char *index, struct err *err)
+/* What a mount is for. */
+enum stack_use {
+	STACK_ROOT,  /* a machine writes to it */
+	STACK_VIEW,  /* it has no upper directory */
+	STACK_PROBE, /* only whether it can be made counts */
+};
+
+/*
+ * All that could make an upper directory less than the whole difference is
+ * off. A probe needs no `volatile`: the end of a read-only mount syncs nothing.
+ */
+static int stack_set_options(int fsfd, enum stack_use use, struct err *err)
 {
+	static const char *const flags[] = {[STACK_ROOT] = "volatile", [STACK_PROBE] = "ro"};
+
 	if (stack_set_text(fsfd, "redirect_dir", "nofollow", err) < 0 ||
 	    stack_set_text(fsfd, "metacopy", "off", err) < 0 ||
 	    stack_set_text(fsfd, "xino", "off", err) < 0 ||
 	    stack_set_text(fsfd, "uuid", "off", err) < 0 || /* or `up` is marked with one */
-	    stack_set_text(fsfd, "index", index, err) < 0)
+	    stack_set_text(fsfd, "index", use == STACK_PROBE ? "on" : "off", err) < 0)
 		return -1;
-	if (writable && syscall(SYS_fsconfig, fsfd, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0)
-		return stack_refused(fsfd, errno, "volatile", err);
+	if (use != STACK_VIEW &&
+	    syscall(SYS_fsconfig, fsfd, FSCONFIG_SET_FLAG, flags[use], NULL, 0) < 0)
+		return stack_refused(fsfd, errno, flags[use], err);
 	return 0;
 }
 
@@ -277,18 +290,16 @@ static long stack_as(uid_t id, stack_call_fn *call, const void *ctx)
 }
 
 /* The mount, attached nowhere yet. */
-static int stack_create(const struct stack_layers *layers, uid_t id, const char *index,
+static int stack_create(const struct stack_layers *layers, uid_t id, enum stack_use use,
 			struct err *err)
 {
-	bool writable = layers->upperfd >= 0;
-	unsigned attributes = MOUNT_ATTR_NODEV | (writable ? 0 : MOUNT_ATTR_RDONLY);
+	unsigned attributes = MOUNT_ATTR_NODEV | (use == STACK_ROOT ? 0 : MOUNT_ATTR_RDONLY);
 	auto_close int fsfd = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
 	int fd;
 
 	if (fsfd < 0)
 		return err_os(err, errno, "overlay");
-	if (stack_set_layers(fsfd, layers, err) < 0 ||
-	    stack_set_options(fsfd, writable, index, err) < 0)
+	if (stack_set_layers(fsfd, layers, err) < 0 || stack_set_options(fsfd, use, err) < 0)
 		return -1;
 	if (stack_as(id, stack_create_now, &fsfd) < 0)
 		return stack_refused(fsfd, errno, "mount", err);
@@ -364,7 +375,7 @@ static int stack_attach(const struct stack *stack, const struct stack_layers *la
 		return -1;
 	if (!stack_takes_descriptors(stack))
 		return stack_mount_old(layers, id, targetfd, err);
-	fd = stack_create(layers, id, "off", err);
+	fd = stack_create(layers, id, layers->upperfd < 0 ? STACK_VIEW : STACK_ROOT, err);
 	if (fd < 0)
 		return -1;
 	if (syscall(SYS_move_mount, fd, "", targetfd, "",
@@ -379,8 +390,12 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 	AUTO(stack_layers) struct stack_layers layers = STACK_LAYERS_INIT;
 	auto_close int treesfd = -1;
 	auto_close int ownfd = stack_clone(stack->ownfd, userns, stack->scratchfd, "own", err);
+	auto_close int basefd = -1;
 
-	if (ownfd < 0 || stack_add_layer(&layers, ownfd, "base", err) < 0)
+	if (ownfd < 0)
+		return -1;
+	basefd = stack_clone(stack->basefd, userns, stack->scratchfd, "base", err);
+	if (basefd < 0 || stack_add_layer(&layers, basefd, ".", err) < 0)
 		return -1;
 	if (stack->diff_id_count > 0) {
 		treesfd = stack_clone(stack->treesfd, userns, stack->scratchfd, "trees", err);
@@ -405,6 +420,7 @@ int stack_mount(const struct stack *stack, struct err *err)
 		return -1;
 	result = stack_mount_mapped(stack, userns, err);
 	stack_unmount(stack->scratchfd, "trees");
+	stack_unmount(stack->scratchfd, "base");
 	stack_unmount(stack->scratchfd, "own");
 	return result;
 }
@@ -415,7 +431,7 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err)
 	int fd;
 
 	/* A view has two layers at least, and whiteouts of the lowest tree must not show. */
-	if (stack_add_layer(&layers, stack->ownfd, "base/dev", err) < 0 ||
+	if (stack_add_layer(&layers, stack->basefd, "dev", err) < 0 ||
 	    stack_add_trees(&layers, stack, stack->ownfd, stack->treesfd, err) < 0 ||
 	    stack_attach(stack, &layers, 0, "view", err) < 0)
 		return -1;
@@ -439,13 +455,13 @@ static int stack_probe(const struct stack *stack, struct err *err)
 
 	if (mkdirat(stack->ownfd, "probe", 0700) < 0 && errno != EEXIST)
 		return err_os(err, errno, "make probe");
-	if (stack_add_layer(&layers, stack->ownfd, "base", err) < 0)
+	if (stack_add_layer(&layers, stack->basefd, ".", err) < 0)
 		return -1;
 	layers.upperfd = stack_open_dir(stack->ownfd, "up", err);
 	layers.workfd = layers.upperfd < 0 ? -1 : stack_open_dir(stack->ownfd, "probe", err);
 	if (layers.workfd < 0)
 		return -1;
-	fd = stack_create(&layers, 0, "on", err);
+	fd = stack_create(&layers, 0, STACK_PROBE, err);
 	if (fd < 0)
 		return -1;
 	upfd = openat(stack->ownfd, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

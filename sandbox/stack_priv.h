@@ -4,10 +4,9 @@
  *
  * All layers are seen through an id mapping, so that their files keep natural
  * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
- * first the stack is: the machine's `base` (targets of what every machine
- * mounts, so that none has to be made in the upper directory), the trees from
- * the highest on that hides all below it (its root is opaque),
- * each with its correction, `up`.
+ * first the stack is: `base` (targets of what every machine mounts, so that
+ * none has to be made in the upper directory), the trees from the highest on
+ * that hides all below it (its root is opaque), each with its correction, `up`.
  *
  * Never nested in one another: the mounts are made below scratchfd, which lies
  * in a mount namespace of our own.
@@ -23,7 +22,8 @@
 
 struct stack {
 	int treesfd;                   /* trees/, which holds a directory for each diff id */
-	int ownfd;                     /* machines/<id>/: up, work, base */
+	int basefd;                    /* etc_open_base()'s */
+	int ownfd;                     /* machines/<id>/: up, work */
 	int scratchfd;                 /* where `root` is mounted */
 	const struct digest *diff_ids; /* bottom first */
 	size_t diff_id_count;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #define USERNS_FILE_MAX ((size_t)1 << 20) /* of subuid */
+#define USERNS_STACK ((size_t)4096)       /* of a process that calls nothing */
 
 static int userns_write_map(pid_t pid, const char *file, uid_t first, struct err *err)
 {
@@ -43,24 +44,34 @@ static int userns_open_of(pid_t pid, uid_t first, struct err *err)
 	return fd < 0 ? err_os(err, errno, "open a user namespace") : fd;
 }
 
+/* It shares our memory, errno too, and so only waits for its end, or for ours. */
+static int userns_hold(void *ctx)
+{
+	const pid_t *parent = ctx;
+
+	(void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0UL, 0UL, 0UL);
+	while (syscall(SYS_getppid) == *parent)
+		(void)syscall(SYS_ppoll, NULL, 0UL, NULL, NULL, 0UL);
+	return 0;
+}
+
 int userns_open(uid_t first, struct err *err)
 {
-	long pid = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, 0UL);
+	char stack[USERNS_STACK] __attribute__((aligned(16)));
+	pid_t parent = getpid();
+	/* A copy of our memory would take longer than all the rest. */
+	pid_t pid = clone(userns_hold, stack + sizeof(stack), CLONE_VM | CLONE_NEWUSER | SIGCHLD,
+			  &parent);
 	int fd;
 
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			(void)pause();
-	}
 	if (pid < 0 && errno == ENOSPC)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no more user namespaces: raise user.max_user_namespaces");
 	if (pid < 0)
 		return err_os(err, errno, "make a user namespace");
-	fd = userns_open_of((pid_t)pid, first, err);
-	(void)kill((pid_t)pid, SIGKILL);
-	(void)waitpid((pid_t)pid, NULL, 0);
+	fd = userns_open_of(pid, first, err);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
 	return fd;
 }
 
