@@ -14,6 +14,7 @@ static const char *const json_names[] = {
 	[BAKE_STEP_DONE] = "stepDone",
 	[BAKE_STEP_FAILED] = "stepFailed",
 	[BAKE_EXPORT] = "export",
+	[BAKE_EXPORT_DONE] = "exportDone",
 	[BAKE_DONE] = "done",
 };
 

@@ -112,6 +112,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 	case BAKE_EXPORT:
 		(void)fprintf(stderr, "[export] " STR_FMT "\n", STR_ARG(event->text));
 		break;
+	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
 		break;
 	}

@@ -295,6 +295,7 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 	case BAKE_EXPORT:
 		tty_begin_locked(tty, "[export] ", event->text);
 		break;
+	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
 		if (tty->title.len > 0)
 			tty_end_locked(tty, "  DONE", false);

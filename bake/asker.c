@@ -10,23 +10,32 @@
 
 #define ASKER_RETRY_MS 5 /* between looks at a key that another process holds */
 
-/* Tell the worker that we leave, and wait for the end of its stream. */
-static void asker_leave(int fd)
+/*
+ * Tell the worker that we leave, and wait for the end of its stream, which
+ * says that all is cleaned up. True: others stay, and the step goes on.
+ */
+static bool asker_leave(int fd)
 {
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
 	struct pollfd end = {.fd = fd, .events = POLLIN};
-	char piece[4096];
+	enum wire_type type;
 	struct err ignored;
 
 	if (wire_send(fd, WIRE_LEAVE, STR(""), &ignored) < 0)
-		return;
+		return false;
 	while (poll(&end, 1, ASKER_LEAVE_MS) > 0) {
-		if (recv(fd, piece, sizeof(piece), 0) <= 0)
-			return;
+		if (wire_receive(fd, NULL, &type, &payload, &ignored) != 1)
+			return false;
+		if (type == WIRE_LEAVE)
+			return true;
 	}
+	return false;
 }
 
 struct answer {
-	bool ended; /* there is one */
+	bool ended;       /* there is one */
+	bool started;     /* a worker of ours was asked */
+	bool others_stay; /* we left, and the step goes on without us */
 	int exit_code;
 	json_t *value; /* owned: of a WIRE_RESULT */
 };
@@ -66,7 +75,7 @@ static int asker_listen(const struct asker *asker, int fd, struct answer *answer
 		int got = wire_receive(fd, asker->cancel, &type, &payload, err);
 
 		if (got < 0 && err->kind == ERR_CANCELLED)
-			asker_leave(fd);
+			answer->others_stay = asker_leave(fd);
 		if (got < 0 && err->kind != ERR_UNAVAILABLE)
 			return -1;
 		if (got <= 0)
@@ -85,12 +94,30 @@ static int asker_request(const struct asker *asker, int fd, const json_t *reques
 	return asker_listen(asker, fd, answer, err);
 }
 
+/* The right to start a key's worker: its lock, and the socket to listen on. */
+struct claim {
+	int lockfd;
+	int listener;
+};
+
+static void claim_release(struct claim *claim)
+{
+	auto_close_release(&claim->lockfd);
+	auto_close_release(&claim->listener);
+	*claim = (struct claim){-1, -1};
+}
+
+static inline void auto_claim_release(struct claim *slot)
+{
+	claim_release(slot);
+}
+
 /*
  * A worker belongs to all its askers: we wait for its end, since a step leaves
  * nothing behind, and never end it.
  */
 static int asker_start_step(const struct asker *asker, const struct task *task, int contextfd,
-			    const int claimed[2], struct answer *answer, struct err *err)
+			    struct claim *claim, struct answer *answer, struct err *err)
 {
 	AUTO(json) json_t *request = task_format(task);
 	struct err end;
@@ -101,16 +128,21 @@ static int asker_start_step(const struct asker *asker, const struct task *task, 
 		return err_os(err, errno, "make a socket");
 	auto_close int ours = ends[0];
 	auto_close int theirs = ends[1];
-	const int fds[] = {theirs, claimed[1], claimed[0], contextfd};
+	const int fds[] = {theirs, claim->listener, claim->lockfd, contextfd};
 
-	if (crew_fork(asker->crew, fds, contextfd < 0 ? 3 : 4, err) < 0)
+	if (crew_fork(asker->crew, fds, contextfd < 0 ? 3 : 4, err) < 0) {
+		rendezvous_close(asker->store, &task->key);
+		rendezvous_leave(asker->store, &task->key);
 		return -1;
+	}
 	auto_close_release(&theirs);
 	theirs = -1;
+	claim_release(claim); /* the worker's alone: they end with it, whatever we do */
 	result = asker_request(asker, ours, request, answer, err);
 	auto_close_release(&ours);
 	ours = -1;
-	if (crew_wait(asker->crew, ASKER_LEAVE_MS, &end) < 0 && result == 0) {
+	if (!answer->others_stay && crew_wait(asker->crew, ASKER_LEAVE_MS, &end) < 0 &&
+	    result == 0) {
 		*err = end;
 		return -1;
 	}
@@ -137,13 +169,24 @@ static int asker_find(const struct asker *asker, const struct digest *key, struc
 	return step_find(meta, key, false, &record, err);
 }
 
+/* The holder may be done, and only wait for one who does not read. */
+static int asker_await_holder(const struct asker *asker, const struct task *task,
+			      struct answer *answer, struct err *err)
+{
+	int found = task->fresh ? 0 : asker_find(asker, &task->key, err);
+
+	answer->ended = found == 1;
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return asker_pause(asker, err);
+}
+
 /* One try: join, or claim and start. Sets answer->ended when it is over. */
 static int asker_try(const struct asker *asker, const struct task *task, int contextfd,
 		     bool *out_shared, struct answer *answer, struct err *err)
 {
 	auto_close int fd = -1;
-	auto_close int lockfd = -1;
-	auto_close int listener = -1;
+	AUTO(claim) struct claim claim = {-1, -1};
 	int got = rendezvous_join(asker->store, &task->key, &fd, err);
 
 	if (got == 1) {
@@ -151,9 +194,10 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 		return asker_listen(asker, fd, answer, err);
 	}
 	if (got == 0)
-		got = rendezvous_claim(asker->store, &task->key, &lockfd, &listener, err);
+		got = rendezvous_claim(asker->store, &task->key, &claim.lockfd, &claim.listener,
+				       err);
 	if (got == 0)
-		return asker_pause(asker, err);
+		return asker_await_holder(asker, task, answer, err);
 	if (got < 0)
 		return -1;
 	/* Whoever held the key before us may just have finished. */
@@ -164,15 +208,21 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 		rendezvous_leave(asker->store, &task->key);
 		return got < 0 ? -1 : 0;
 	}
-	const int claimed[2] = {lockfd, listener};
+	answer->started = true;
+	return asker_start_step(asker, task, contextfd, &claim, answer, err);
+}
 
-	answer->exit_code = -1; /* a worker of ours was started */
-	return asker_start_step(asker, task, contextfd, claimed, answer, err);
+/* A joined step may have failed by what only its starter was given: hosts, limits, time. */
+static bool asker_may_be_its_own(const struct answer *answer, const struct err *err)
+{
+	return answer->ended && !answer->started &&
+	       (err->kind == ERR_STEP || err->kind == ERR_TIMEOUT);
 }
 
 int asker_run_step(const struct asker *asker, const struct task *task, int contextfd,
 		   bool *out_shared, int *out_exit_code, struct err *err)
 {
+	bool once_more = true;
 	int died = 0;
 
 	*out_shared = false;
@@ -181,12 +231,15 @@ int asker_run_step(const struct asker *asker, const struct task *task, int conte
 		int result = asker_try(asker, task, contextfd, out_shared, &answer, err);
 
 		json_decref(answer.value);
+		if (result < 0 && once_more && asker_may_be_its_own(&answer, err)) {
+			once_more = false;
+			continue;
+		}
 		if (answer.ended && result < 0)
 			*out_exit_code = answer.exit_code;
 		if (result < 0 || answer.ended)
 			return result;
-		if (answer.exit_code < 0)
-			died++;
+		died += answer.started;
 	}
 	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times", died);
 }

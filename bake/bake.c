@@ -251,11 +251,12 @@ static int bake_find(struct bake *bake, const struct digest *key, bool with_deta
 }
 
 /* COPY's sources; other steps read nothing from outside. */
-static int bake_digest_sources(const struct bake *bake, const struct instruction *ready,
+static int bake_digest_sources(struct bake *bake, const struct instruction *ready,
 			       struct digest *out, struct err *err)
 {
 	if (ready->kind != INSTRUCTION_COPY)
 		return 0;
+	bake_end_snapshot(bake); /* it must not span the reading of files */
 	return context_digest(bake->options->contextfd, (const char *const *)ready->args.at,
 			      ready->args.count - 1, bake->options->cancel, out, err);
 }

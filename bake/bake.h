@@ -28,6 +28,7 @@ enum bake_event_kind {
 	BAKE_LOG,       /* bytes of the running step's log */
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer) */
 	BAKE_STEP_FAILED,
+	BAKE_EXPORT_DONE,
 	BAKE_EXPORT, /* text says where to */
 	BAKE_DONE,   /* digest is the image's, size its layers' bytes */
 };

@@ -15,10 +15,10 @@
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
 #include "layers/base/lock.h"
+#include "layers/base/thread.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -28,6 +28,7 @@ struct asker {
 	struct buf out; /* a frame under way */
 	size_t out_at;
 	bool leaving;
+	bool dismissed; /* it left and others stay: told so, then dropped */
 	bool answered;
 };
 
@@ -87,6 +88,17 @@ static void hub_end_step(struct hub *hub)
 	cancel_raise(hub->cancel);
 }
 
+/* The word that others stay goes behind what is under way. */
+static void asker_dismiss(struct hub *hub, size_t i)
+{
+	struct err ignored;
+
+	if (wire_add(&hub->askers[i].out, WIRE_LEAVE, STR(""), &ignored) < 0)
+		asker_drop(hub, i);
+	else
+		hub->askers[i].dismissed = true;
+}
+
 /* The last one to leave ends the step, and is kept to be told of the end. */
 static void hub_note_leavers(struct hub *hub)
 {
@@ -95,8 +107,8 @@ static void hub_note_leavers(struct hub *hub)
 		return;
 	}
 	for (size_t i = hub->count; i-- > 0;) {
-		if (hub->askers[i].leaving)
-			asker_drop(hub, i);
+		if (hub->askers[i].leaving && !hub->askers[i].dismissed)
+			asker_dismiss(hub, i);
 	}
 }
 
@@ -115,11 +127,19 @@ static void asker_hear(struct hub *hub, size_t i)
 	hub->askers[i].leaving = true;
 }
 
-/* Fill an empty frame from the spool, or with the answer. False: nothing to send. */
-static bool asker_next_frame(struct hub *hub, struct asker *asker, bool ended, struct err *err)
+static void hub_fail_log(struct hub *hub, int os, const char *what)
+{
+	if (hub->spool_err.kind == ERR_NONE)
+		(void)err_os(&hub->spool_err, os, "%s", what);
+	hub_end_step(hub);
+}
+
+/* Fill an empty frame from the spool, or with the answer: 1, 0 nothing to send, -1. */
+static int asker_next_frame(struct hub *hub, struct asker *asker, bool ended)
 {
 	char piece[HUB_FRAME_MAX];
 	uint64_t left = hub->spooled - asker->sent;
+	struct err err;
 	ssize_t n;
 
 	buf_clear(&asker->out);
@@ -127,45 +147,66 @@ static bool asker_next_frame(struct hub *hub, struct asker *asker, bool ended, s
 	if (left > 0) {
 		n = pread(hub->spoolfd, piece, left < sizeof(piece) ? left : sizeof(piece),
 			  (off_t)asker->sent);
-		if (n <= 0)
-			return false;
+		if (n <= 0) {
+			hub_fail_log(hub, n < 0 ? errno : EIO, "read the log");
+			return -1;
+		}
 		asker->sent += (uint64_t)n;
-		return wire_add(&asker->out, WIRE_LOG, (struct str){piece, (size_t)n}, err) == 0;
+		return wire_add(&asker->out, WIRE_LOG, (struct str){piece, (size_t)n}, &err) < 0
+			       ? -1
+			       : 1;
 	}
 	if (!ended || asker->answered)
-		return false;
+		return 0;
 	asker->answered = true;
-	return buf_add(&asker->out, buf_str(&hub->answer), err) == 0;
+	return buf_add(&asker->out, buf_str(&hub->answer), &err) < 0 ? -1 : 1;
+}
+
+/* Whoever reads, however slowly, is waited for. */
+static void hub_put_off(struct hub *hub)
+{
+	lock_take(&hub->lock);
+	hub->deadline = clock_monotonic_ms() + HUB_LINGER_MS;
+	lock_drop(&hub->lock);
+}
+
+/* What is left of a frame, or else the next: 1 goes on, 0 waits, -1 is over. */
+static int asker_send_some(struct hub *hub, struct asker *asker, bool ended)
+{
+	ssize_t n;
+
+	if (asker->out_at == asker->out.len) {
+		int next = asker->dismissed ? -1 : asker_next_frame(hub, asker, ended);
+
+		if (next <= 0)
+			return next;
+	}
+	n = send(asker->fd, asker->out.ptr + asker->out_at, asker->out.len - asker->out_at,
+		 MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -1;
+	asker->out_at += (size_t)n;
+	hub_put_off(hub);
+	return 1;
 }
 
 static void asker_send(struct hub *hub, size_t i, bool ended)
 {
 	struct asker *asker = &hub->askers[i];
-	struct err err;
+	int more = 1;
 
-	while (!asker->leaving) {
-		ssize_t n;
-
-		if (asker->out_at == asker->out.len && !asker_next_frame(hub, asker, ended, &err))
-			return;
-		n = send(asker->fd, asker->out.ptr + asker->out_at, asker->out.len - asker->out_at,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < 0) {
-			asker_drop(hub, i);
-			return;
-		}
-		asker->out_at += (size_t)n;
-	}
+	while (more > 0 && (!asker->leaving || asker->dismissed))
+		more = asker_send_some(hub, asker, ended);
+	if (more < 0)
+		asker_drop(hub, i);
 }
 
 static bool asker_has_more(const struct hub *hub, const struct asker *asker, bool ended)
 {
-	return !asker->leaving && (asker->out_at < asker->out.len || asker->sent < hub->spooled ||
-				   (ended && !asker->answered));
+	if (asker->leaving)
+		return asker->dismissed;
+	return asker->out_at < asker->out.len || asker->sent < hub->spooled ||
+	       (ended && !asker->answered);
 }
 
 static void hub_close_log(struct hub *hub)
@@ -191,11 +232,14 @@ static void hub_read_log(struct hub *hub)
 	}
 	if (hub->spool_err.kind != ERR_NONE)
 		return; /* keep the pipe flowing; the step is being ended */
-	if (fd_write_all(hub->spoolfd, piece, (size_t)n, &hub->spool_err) < 0) {
+	if (hub->spooled + (uint64_t)n > HUB_LOG_MAX)
+		(void)err_set(&hub->spool_err, ERR_LIMIT,
+			      "the step wrote more than %u MiB of log; let it write to a file",
+			      (unsigned)(HUB_LOG_MAX >> 20));
+	else if (fd_write_all(hub->spoolfd, piece, (size_t)n, &hub->spool_err) == 0)
+		hub->spooled += (uint64_t)n;
+	if (hub->spool_err.kind != ERR_NONE)
 		hub_end_step(hub);
-		return;
-	}
-	hub->spooled += (uint64_t)n;
 }
 
 static void hub_accept(struct hub *hub)
@@ -242,7 +286,8 @@ static size_t hub_list_fds(const struct hub *hub, bool ended, struct pollfd *fds
 		short events = asker_has_more(hub, asker, ended) ? POLLIN | POLLOUT : POLLIN;
 
 		fds[HUB_FIXED_FDS + i] =
-			(struct pollfd){.fd = asker->leaving ? -1 : asker->fd, .events = events};
+			(struct pollfd){.fd = asker->leaving && !asker->dismissed ? -1 : asker->fd,
+					.events = events};
 	}
 	return HUB_FIXED_FDS + hub->count;
 }
@@ -314,13 +359,18 @@ static void hub_free(struct hub *hub)
 	free(hub);
 }
 
+/* Nothing was started: what we were handed is still the caller's. */
+static void hub_give_back(struct hub *hub)
+{
+	hub->askers[0].fd = -1;
+	hub->listener = -1;
+	hub_free(hub);
+}
+
 int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,
 	      struct err *err)
 {
 	struct hub *hub = calloc(1, sizeof(*hub));
-	sigset_t all;
-	sigset_t before;
-	int failed;
 
 	if (!hub)
 		abort();
@@ -336,17 +386,9 @@ int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, str
 		.answer = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER),
 	};
 	asker_add(hub, control);
-	if (hub_open_fds(hub, err) < 0) {
-		hub_free(hub);
+	if (hub_open_fds(hub, err) < 0 || thread_start(&hub->thread, hub_main, hub, err) < 0) {
+		hub_give_back(hub);
 		return -1;
-	}
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&hub->thread, NULL, hub_main, hub);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed) {
-		hub_free(hub);
-		return err_os(err, failed, "start a thread");
 	}
 	*out = hub;
 	return 0;

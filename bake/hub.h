@@ -9,7 +9,7 @@
  * its cancel.
  *
  * Threads: one inside, from hub_start() to hub_finish(). Memory: one frame of
- * HUB_FRAME_MAX an asker.
+ * HUB_FRAME_MAX an asker. Disk: a log of more than HUB_LOG_MAX ends the step.
  */
 #pragma once
 
@@ -17,13 +17,15 @@
 
 #define HUB_ASKERS_MAX 256
 #define HUB_FRAME_MAX ((size_t)64 * 1024)
-#define HUB_LINGER_MS 10000 /* for askers that do not read their result */
+#define HUB_LINGER_MS 60000             /* for an asker that reads nothing of what is left for it */
+#define HUB_LOG_MAX ((uint64_t)1 << 30) /* a step in a loop must end before the disk does */
 
 struct hub;
 
 /*
  * control is the connection of the asker that started us, listener the socket
- * of the others (-1 for none); both become the hub's. spoolfd is an empty file,
+ * of the others (-1 for none); both become the hub's when this
+ * returns 0. spoolfd is an empty file,
  * borrowed. The cancel is the caller's and outlives the hub.
  */
 int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,

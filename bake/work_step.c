@@ -55,6 +55,7 @@ static int work_make_trees(struct step_work *work, struct err *err)
 			.blob = layer->blob,
 			.size = layer->size,
 			.diff_id = layer->diff_id,
+			.cancel = &work->cancel,
 			.limits.max_bytes = UINT64_MAX, /* it was small enough when it came */
 		};
 		int found = tree_find(work->store, &layer->diff_id, err);
@@ -89,20 +90,30 @@ static int work_open_machine(struct step_work *work, struct err *err)
 }
 
 /* The store is opened behind the door: a rename does not cross mount namespaces. */
-static int work_prepare(struct step_work *work, struct err *err)
+static int work_open(struct step_work *work, struct err *err)
 {
 	struct store_options options = {.path = work->task.store_path,
 					.map_bytes = work->task.store_map_bytes};
 
 	if (work_need_root(err) < 0 || machine_enter_private(err) < 0 ||
-	    store_open(&options, &work->store, err) < 0 || machine_sweep(work->store, err) < 0 ||
-	    work_make_trees(work, err) < 0)
+	    store_open(&options, &work->store, err) < 0)
 		return -1;
-	rendezvous_sweep(work->store);
 	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (work->spoolfd < 0)
 		return err_os(err, errno, "open the log's spool");
+	return hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, &work->cancel, &work->hub,
+			 err);
+}
+
+/* What may take long is done with the askers in hearing: they may leave. */
+static int work_prepare(struct step_work *work, struct err *err)
+{
+	if (machine_sweep(work->store, err) < 0 || work_make_trees(work, err) < 0)
+		return -1;
+	rendezvous_sweep(work->store);
+	if (cancel_check(&work->cancel, err) < 0)
+		return -1;
 	return work_open_machine(work, err);
 }
 
@@ -311,15 +322,22 @@ static int work_finish(struct step_work *work, struct err *err)
 
 static int work_all(struct step_work *work, struct err *err)
 {
-	if (work_prepare(work, err) < 0)
-		return -1;
-	if (hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, &work->cancel, &work->hub,
-		      err) < 0)
+	if (work_open(work, err) < 0 || work_prepare(work, err) < 0)
 		return -1;
 	work->started_ms = clock_now_ms();
 	if (work_execute(work, err) < 0)
 		return -1;
 	return work_finish(work, err);
+}
+
+/* A log that could not be kept ends the step by the same cancel: then it is the cause. */
+static void work_find_cause(struct step_work *work, struct err *err)
+{
+	struct err log_err = {0};
+	uint64_t size;
+
+	if (err->kind == ERR_CANCELLED && work->hub && hub_end_log(work->hub, &size, &log_err) < 0)
+		*err = log_err;
 }
 
 /*
@@ -352,6 +370,8 @@ int work_step(void)
 	result = work_receive_task(&work, &err);
 	if (result == 0)
 		result = work_all(&work, &err);
+	if (result < 0)
+		work_find_cause(&work, &err);
 	work_answer(&work, result, &err);
 	if (work.store)
 		rendezvous_leave(work.store, &work.task.key);

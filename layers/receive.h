@@ -26,6 +26,7 @@ struct receive_spec {
 	uint64_t size;         /* bytes, by the manifest's descriptor */
 	struct digest diff_id; /* by the image's config */
 	struct unpack_limits limits;
+	const struct cancel *cancel; /* NULL for none */
 };
 
 struct receive;
