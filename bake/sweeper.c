@@ -5,6 +5,7 @@
 #include "layers/base/lock.h"
 #include "layers/base/log.h"
 #include "layers/base/thread.h"
+#include "layers/tree.h"
 
 #include <time.h>
 
@@ -41,9 +42,12 @@ static void *sweeper_main(void *ctx)
 {
 	struct sweeper *sweeper = ctx;
 
-	while (sweeper_next(sweeper)) {
-		struct err err;
+	struct err err;
 
+	/* Trees of earlier bakes are synced beside this one, not one by one. */
+	if (tree_settle(sweeper->store, &err) < 0)
+		log_debug("trees not settled why=\"%s\"", err.text);
+	while (sweeper_next(sweeper)) {
 		if (store_sweep(sweeper->store, &sweeper->cancel, &err) < 0)
 			log_debug("not all swept why=\"%s\"", err.text);
 	}
