@@ -26,7 +26,7 @@ int progress_open(const char *name, bool terminal, int columns, struct progress 
 	if (strcmp(name, "tty") == 0)
 		return progress_open_tty(columns, out, err);
 	if (strcmp(name, "plain") == 0)
-		return progress_open_plain(out, err);
+		return progress_open_plain(terminal, out, err);
 	return progress_open_json(out, err);
 }
 

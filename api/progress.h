@@ -26,7 +26,7 @@ struct progress {
 };
 
 int progress_open_tty(int columns, struct progress **out, struct err *err) MUST_CHECK;
-int progress_open_plain(struct progress **out, struct err *err) MUST_CHECK;
+int progress_open_plain(bool terminal, struct progress **out, struct err *err) MUST_CHECK;
 int progress_open_json(struct progress **out, struct err *err) MUST_CHECK;
 
 /* Whether --progress takes this name; NULL is auto. ERR_INVALID lists the names. */

@@ -8,6 +8,7 @@
 
 struct plain {
 	struct progress progress;
+	bool terminal;   /* somebody's screen: what a step writes must not steer it */
 	struct buf line; /* the log's last line, as far as it came */
 };
 
@@ -16,12 +17,23 @@ static void plain_prefix(const struct bake_event *event)
 	(void)fprintf(stderr, "[%zu/%zu] ", event->step, event->of);
 }
 
+/* A pipe gets the step's bytes as they are. */
+static void plain_put(const struct plain *plain, struct str bytes)
+{
+	auto_buf struct buf shown = BUF_INIT(4 * PLAIN_LINE_MAX);
+	struct err ignored;
+
+	if (plain->terminal && human_line(bytes, PLAIN_LINE_MAX, &shown, &ignored) == 0)
+		bytes = buf_str(&shown);
+	(void)fwrite(bytes.ptr, 1, bytes.len, stderr);
+}
+
 static void plain_flush(struct plain *plain, const struct bake_event *event)
 {
 	if (plain->line.len == 0)
 		return;
 	plain_prefix(event);
-	(void)fwrite(plain->line.ptr, 1, plain->line.len, stderr);
+	plain_put(plain, buf_str(&plain->line));
 	(void)fputc('\n', stderr);
 	buf_clear(&plain->line);
 }
@@ -126,7 +138,7 @@ static void plain_close(struct progress *progress)
 	free(plain);
 }
 
-int progress_open_plain(struct progress **out, struct err *err)
+int progress_open_plain(bool terminal, struct progress **out, struct err *err)
 {
 	static const struct progress_type type = {plain_event, plain_close};
 	struct plain *plain = calloc(1, sizeof(*plain));
@@ -134,6 +146,7 @@ int progress_open_plain(struct progress **out, struct err *err)
 	if (!plain)
 		return err_os(err, ENOMEM, "open the display");
 	plain->progress.type = &type;
+	plain->terminal = terminal;
 	plain->line = BUF_INIT(PLAIN_LINE_MAX);
 	*out = &plain->progress;
 	return 0;

@@ -25,6 +25,9 @@ holds "as it should be" "$digest" '^sha256:[0-9a-f]{64}$'
 holds "the log is shown, plainly" "$(cat "$work/plain")" from-the-step
 check "without escapes when piped" bash -c '! grep -q $'"'\\e'"' "$1"' - "$work/plain"
 script -qec "'$HEARTH' bake '$work/a.json' --no-cache" "$work/tty" >/dev/null
+spec "$work/rude.json" "$base" "RUN printf 'a\\033]0;title\\007b\\n'"
+script -qec "'$HEARTH' bake '$work/rude.json' --progress plain" "$work/rude" >/dev/null
+check "what a step writes does not steer a terminal" bash -c '! grep -q $'"'\\e\\]0'"' "$1"' - "$work/rude"
 holds "a terminal gets a display" "$(cat "$work/tty")" $'\e\\['
 holds "that ends with the digest" "$(tail -n 4 "$work/tty")" 'sha256:[0-9a-f]{64}'
 hearth bake "$work/a.json" --progress=json >"$work/json" 2>&1
