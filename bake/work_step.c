@@ -173,9 +173,9 @@ static int work_execute(struct step_work *work, struct err *err)
 	case INSTRUCTION_RUN:
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
-		return machine_as_root(work->machine, work_copy, work, err);
+		return machine_as_root(work->machine, work_copy, work, &work->cancel, err);
 	case INSTRUCTION_WORKDIR:
-		return machine_as_root(work->machine, work_workdir, work, err);
+		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 	case INSTRUCTION_ENV:
 		break;
 	}

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
@@ -34,21 +35,46 @@ static int child_become(uint32_t id, struct err *err)
 	return 0;
 }
 
-/* The answer comes over the pipe: an error that nobody set means success. */
-static int child_collect(pid_t pid, int fd, struct err *err)
+/* Wait for the answer. What has been answered is not cancelled any more. */
+static int child_await(int fd, const struct cancel *cancel, struct err *err)
 {
-	struct err answer;
-	ssize_t n;
-	int status;
+	struct pollfd fds[2] = {{.fd = fd, .events = POLLIN},
+				{.fd = cancel_fd(cancel), .events = POLLIN}};
+	int n;
+
+	do {
+		n = poll(fds, 2, -1);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_os(err, errno, "wait for the machine's writer");
+	return fds[0].revents ? 0 : cancel_check(cancel, err);
+}
+
+static int child_reap(pid_t pid)
+{
 	pid_t ended;
 
 	do {
+		ended = waitpid(pid, NULL, 0);
+	} while (ended < 0 && errno == EINTR);
+	return ended < 0 ? -1 : 0;
+}
+
+/* The answer comes over the pipe: an error that nobody set means success. */
+static int child_collect(pid_t pid, int fd, const struct cancel *cancel, struct err *err)
+{
+	struct err answer;
+	ssize_t n;
+
+	if (child_await(fd, cancel, err) < 0) {
+		(void)kill(pid, SIGKILL);
+		(void)child_reap(pid);
+		return -1;
+	}
+	do {
 		n = read(fd, &answer, sizeof(answer));
 	} while (n < 0 && errno == EINTR);
-	do {
-		ended = waitpid(pid, &status, 0);
-	} while (ended < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(answer) || ended < 0)
+	if (child_reap(pid) < 0 || n != (ssize_t)sizeof(answer))
 		return err_set(err, ERR_OS, "the machine's writer ended unexpectedly");
 	if (answer.kind == ERR_NONE)
 		return 0;
@@ -56,7 +82,7 @@ static int child_collect(pid_t pid, int fd, struct err *err)
 	return -1;
 }
 
-int child_call(child_call_fn *fn, void *ctx, struct err *err)
+int child_call(child_call_fn *fn, void *ctx, const struct cancel *cancel, struct err *err)
 {
 	auto_close int readfd = -1;
 	auto_close int writefd = -1;
@@ -80,7 +106,7 @@ int child_call(child_call_fn *fn, void *ctx, struct err *err)
 	}
 	auto_close_release(&writefd);
 	writefd = -1;
-	return child_collect(pid, readfd, err);
+	return child_collect(pid, readfd, cancel, err);
 }
 
 struct child_root {
@@ -99,9 +125,10 @@ static int child_call_as_root(void *ctx, struct err *err)
 	return root->fn(root->ctx, root->rootfd, err);
 }
 
-int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err)
+int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, const struct cancel *cancel,
+	      struct err *err)
 {
 	struct child_root root = {id, rootfd, fn, ctx};
 
-	return child_call(child_call_as_root, &root, err);
+	return child_call(child_call_as_root, &root, cancel, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * child_priv.h - a function run in a forked child, as we are or as a machine's
- * root. The child dies with us.
+ * root. The child dies with us, or when we are cancelled: it has a copy of our
+ * memory, in which no cancel is ever raised, so we end it.
  *
  * As a machine's root the child has the machine's first id as its fsuid and fsgid (the files that
  * it makes belong to the machine), umask 0, and no capability but those that
@@ -9,15 +10,18 @@
  */
 #pragma once
 
-#include "layers/base/err.h"
+#include "layers/base/cancel.h"
 
 #include <stdint.h>
 
 typedef int child_fn(void *ctx, int rootfd, struct err *err);
 
-/* The child's failure is ours, words and kind; a child that dies is ERR_OS. */
+/* The child's failure is ours, words and kind; one that dies is ERR_OS, one cancelled
+ * ERR_CANCELLED. */
 typedef int child_call_fn(void *ctx, struct err *err);
-int child_call(child_call_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+int child_call(child_call_fn *fn, void *ctx, const struct cancel *cancel, struct err *err)
+	MUST_CHECK;
 
 /* The same as a machine's root. */
-int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+int child_run(uint32_t id, int rootfd, child_fn *fn, void *ctx, const struct cancel *cancel,
+	      struct err *err) MUST_CHECK;

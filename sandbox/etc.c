@@ -90,7 +90,7 @@ static int etc_open_target(struct etc *etc, size_t i, struct err *err)
 
 	if (fd < 0 && errno == ENOENT) {
 		(void)snprintf(name, sizeof(name), "%s", etc_names[i]);
-		if (child_run(etc->owner, etc->dirfd, etc_make_target, name, err) < 0)
+		if (child_run(etc->owner, etc->dirfd, etc_make_target, name, NULL, err) < 0)
 			return -1;
 		etc->made[i] = true;
 		fd = openat(etc->dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -170,7 +170,7 @@ static void host_examine_overlay(struct host_list *list, const char *data_dir)
 	if (mkdir(path, 0700) < 0) {
 		result = err_os(&err, errno, "make %.60s", path);
 	} else {
-		result = child_call(host_mount_trial, path, &err);
+		result = child_call(host_mount_trial, path, NULL, &err);
 		host_remove(AT_FDCWD, path, HOST_DEPTH_MAX);
 	}
 	host_judge(
@@ -362,11 +362,11 @@ size_t host_examine(const char *data_dir, struct host_check checks[static HOST_C
 
 	host_examine_kernel(&list);
 	host_examine_user(&list);
-	result = child_call(host_try_user_namespace, NULL, &err);
+	result = child_call(host_try_user_namespace, NULL, NULL, &err);
 	host_judge(host_add(&list, "user namespaces"), result, &err,
 		   "allow them: user.max_user_namespaces must not be 0");
 	host_examine_overlay(&list, data_dir);
-	result = child_call(host_try_network, NULL, &err);
+	result = child_call(host_try_network, NULL, NULL, &err);
 	host_judge(host_add(&list, "networks"), result, &err,
 		   "bakes need network namespaces and nftables with tproxy (nft_tproxy)");
 	host_examine_runtime(&list);

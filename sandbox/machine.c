@@ -286,9 +286,10 @@ uint32_t machine_first_id(const struct machine *machine)
 	return machine->slot.first_id;
 }
 
-int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx, struct err *err)
+int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx,
+		    const struct cancel *cancel, struct err *err)
 {
-	return child_run(machine->slot.first_id, machine->rootfd, fn, ctx, err);
+	return child_run(machine->slot.first_id, machine->rootfd, fn, ctx, cancel, err);
 }
 
 static int machine_mount_agent(const struct machine *machine, struct err *err)

@@ -98,13 +98,14 @@ uint32_t machine_first_id(const struct machine *machine);
 
 /*
  * Call fn in a child whose fsuid and fsgid are the range's root, with the
- * capabilities that writing needs, umask 0. Its error is carried back. fn must
- * not touch the store. Owners that it sets are first_id more than the image's;
+ * capabilities that writing needs, umask 0. Its error is carried back. fn sees
+ * no cancel that is raised later: the child is killed then, wherever it is. fn
+ * must not touch the store. Owners that it sets are first_id more than the image's;
  * a file capability is set as version 3 with first_id as its root.
  */
 typedef int machine_child_fn(void *ctx, int rootfd, struct err *err);
-int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx, struct err *err)
-	MUST_CHECK;
+int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx,
+		    const struct cancel *cancel, struct err *err) MUST_CHECK;
 
 /*
  * Unmount the root; only then may the upper directory be read as a diff and

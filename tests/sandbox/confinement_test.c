@@ -66,8 +66,8 @@ static void working_directories_outside_the_image_are_refused(void **state)
 	struct err err = {0};
 
 	/* As a WORKDIR step would have made it. */
-	check_ok(machine_as_root(machine, make_directories, made, &err), &err);
-	check_ok(machine_as_root(machine, make_link, NULL, &err), &err);
+	check_ok(machine_as_root(machine, make_directories, made, NULL, &err), &err);
+	check_ok(machine_as_root(machine, make_link, NULL, NULL, &err), &err);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct done *done =
 			rig_run(machine, (struct machine_command){.argv = argv, .cwd = wrong[i]});

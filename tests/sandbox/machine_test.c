@@ -367,8 +367,8 @@ static void a_child_writes_as_the_machines_root(void **state)
 	struct stat st;
 	int fd;
 
-	check_ok(machine_as_root(machine, write_as_root, machine, &err), &err);
-	check_err(machine_as_root(machine, fail_as_root, NULL, &err), &err, ERR_NOT_FOUND);
+	check_ok(machine_as_root(machine, write_as_root, machine, NULL, &err), &err);
+	check_err(machine_as_root(machine, fail_as_root, NULL, NULL, &err), &err, ERR_NOT_FOUND);
 	assert_string_equal(err.text, "no such source");
 	rig_expect(machine, "ls -n /etc/new | (read m l u g r; echo $m $u $g)", 0,
 		   "-rwsr-xr-x 1000 1001\n");
