@@ -12,6 +12,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/vfs.h>
 
 #define CGROUP_POLL_MS 1
@@ -61,18 +62,54 @@ static void cgroup_kill(int dirfd)
 	(void)cgroup_write(dirfd, "freezer.state", "THAWED");
 }
 
-/* Kill and remove one hierarchy's directory. Whether it is gone. */
-static bool cgroup_end_in(int parentfd, const char *name)
+/* Some cgroup in dirfd, if there is one; else name stays what it is. */
+static bool cgroup_find_child(int dirfd, char name[static NAME_MAX + 1])
 {
-	auto_close int dirfd = -1;
+	auto_dir DIR *dir = NULL;
+	const struct dirent *entry;
+	struct err ignored;
 
-	if (unlinkat(parentfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-		return true;
-	dirfd = openat(parentfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dirfd < 0)
-		return errno == ENOENT;
-	cgroup_kill(dirfd);
-	return unlinkat(parentfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+	if (fd_open_dir(dirfd, ".", &dir, &ignored) < 0)
+		return false;
+	while ((entry = readdir(dir))) {
+		if (entry->d_type == DT_DIR && !fd_is_dots(entry->d_name)) {
+			(void)snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Go down from top to a cgroup without children, killing, and remove that. Whether it is gone. */
+static bool cgroup_end_lowest(int rootfd, const char *top)
+{
+	auto_close int parentfd = openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[NAME_MAX + 1];
+
+	(void)snprintf(name, sizeof(name), "%s", top);
+	while (parentfd >= 0) {
+		auto_close int dirfd =
+			openat(parentfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (dirfd < 0)
+			return errno == ENOENT;
+		cgroup_kill(dirfd);
+		if (!cgroup_find_child(dirfd, name))
+			return unlinkat(parentfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+		auto_close_release(&parentfd);
+		parentfd = steal_fd(&dirfd);
+	}
+	return false;
+}
+
+/* Kill and remove one hierarchy's directory, until end. Whether it is gone. */
+static bool cgroup_end_in(int parentfd, const char *name, int64_t end)
+{
+	while (unlinkat(parentfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+		if (!cgroup_end_lowest(parentfd, name) || clock_monotonic_ms() > end)
+			return false;
+	}
+	return true;
 }
 
 /* The hierarchy at rootfd/name, or -1 for a directory that is none. */
@@ -121,7 +158,7 @@ int cgroup_end(int rootfd, const char *name, struct err *err)
 	while (!gone) {
 		gone = true;
 		for (size_t i = 0; i < count; i++)
-			gone = cgroup_end_in(fds[i], name) && gone;
+			gone = cgroup_end_in(fds[i], name, end) && gone;
 		if (gone || clock_monotonic_ms() > end)
 			break;
 		(void)poll(NULL, 0, CGROUP_POLL_MS);

@@ -15,7 +15,8 @@
 int cgroup_open_root(struct err *err) MUST_CHECK;
 
 /*
- * Kill every process in it and remove it from all hierarchies. Nothing to do
+ * Kill every process in it and remove it, with the cgroups below it, from all
+ * hierarchies. Nothing to do
  * is success. ERR_TIMEOUT when something in it does not die.
  */
 int cgroup_end(int rootfd, const char *name, struct err *err) MUST_CHECK;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup_hasten() on a directory that looks like /sys/fs/cgroup. */
+/* cgroup_hasten() on a directory that looks like /sys/fs/cgroup, cgroup_end() on the real one. */
 #include "sandbox/cgroup_priv.h"
 
 #include "layers/base/fd.h"
 #include "tests/check.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static const char *const made[] = {"pids", "pids/a", "systemd", "systemd/b", "c"};
 
@@ -90,11 +92,81 @@ static void lines_that_name_no_place_are_passed_over(void **state)
 	tree_close(&tree);
 }
 
+/* A cgroup with children and grandchildren in one hierarchy, if the host lets us. */
+static bool make_nested(int hierarchyfd, const char *name)
+{
+	static const char *const below[] = {"a", "a/b", "a/c", "d"};
+	char path[64];
+
+	if (mkdirat(hierarchyfd, name, 0755) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", name, below[i]);
+		assert_int_equal(mkdirat(hierarchyfd, path, 0755), 0);
+	}
+	return true;
+}
+
+/* A process that never ends, moved into the cgroup. */
+static pid_t put_process(int hierarchyfd, const char *cgroup)
+{
+	char text[64];
+	pid_t pid = fork();
+	int fd;
+
+	assert_true(pid >= 0);
+	while (pid == 0)
+		(void)pause();
+	(void)snprintf(text, sizeof(text), "%s/cgroup.procs", cgroup);
+	fd = openat(hierarchyfd, text, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(close(fd), 0);
+	return pid;
+}
+
+static void try_end(int rootfd, const char *hierarchy)
+{
+	auto_close int fd = openat(rootfd, hierarchy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[32];
+	char lowest[40];
+	struct err err = {0};
+	int status = 0;
+	pid_t pid;
+
+	(void)snprintf(name, sizeof(name), "hearth-test-%d", (int)getpid());
+	(void)snprintf(lowest, sizeof(lowest), "%s/a/b", name);
+	if (fd < 0 || faccessat(fd, "cgroup.procs", F_OK, 0) < 0 || !make_nested(fd, name))
+		return;
+	pid = put_process(fd, lowest);
+	check_ok(cgroup_end(rootfd, name, &err), &err);
+	assert_int_equal(faccessat(fd, name, F_OK, 0), -1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void cgroups_below_go_with_the_one_above(void **state)
+{
+	static const char *const hierarchies[] = {".", "unified", "pids", "freezer"};
+	auto_close int rootfd = -1;
+	struct err err = {0};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	rootfd = cgroup_open_root(&err);
+	check_ok(rootfd, &err);
+	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++)
+		try_end(rootfd, hierarchies[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(our_own_place_is_written_to_once),
 		cmocka_unit_test(lines_that_name_no_place_are_passed_over),
+		cmocka_unit_test(cgroups_below_go_with_the_one_above),
 	};
 
 	return cmocka_run_group_tests_name("sandbox/cgroup", tests, NULL, NULL);
