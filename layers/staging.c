@@ -62,8 +62,10 @@ int staging_open(struct store *store, struct staging *out, struct err *err)
 	int made;
 
 	staging.store = store;
-	while ((made = staging_try(&staging, err)) == 0)
+	while ((made = staging_try(&staging, err)) == 0) {
 		auto_close_release(&staging.lockfd);
+		staging.lockfd = -1;
+	}
 	if (made < 0)
 		return -1;
 

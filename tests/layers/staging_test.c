@@ -4,8 +4,52 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+
+/*
+ * A sweep that is faster twice: it takes the first directory before it is
+ * locked, and locks the second one. Between them somebody opens a descriptor.
+ */
+struct rival {
+	bool present;
+	int tmpfd;
+	int tries;
+	char name[32]; /* of the last one made */
+	int lockfd;
+	int otherfd;
+};
+
+static struct rival rival;
+
+int __real_flock(int fd, int operation);
+int __real_mkdirat(int dirfd, const char *path, mode_t mode);
+int __wrap_flock(int fd, int operation);
+int __wrap_mkdirat(int dirfd, const char *path, mode_t mode);
+
+int __wrap_mkdirat(int dirfd, const char *path, mode_t mode)
+{
+	int result = __real_mkdirat(dirfd, path, mode);
+
+	if (!rival.present)
+		return result;
+	(void)snprintf(rival.name, sizeof(rival.name), "%s", path);
+	if (++rival.tries != 2)
+		return result;
+	rival.otherfd = openat(rival.tmpfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rival.lockfd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(rival.otherfd >= 0 && rival.lockfd >= 0);
+	assert_int_equal(__real_flock(rival.lockfd, LOCK_EX), 0);
+	return result;
+}
+
+int __wrap_flock(int fd, int operation)
+{
+	if (rival.present && rival.tries == 1)
+		assert_int_equal(renameat(rival.tmpfd, rival.name, rival.tmpfd, "swept"), 0);
+	return __real_flock(fd, operation);
+}
 
 static int entries(struct store *store, enum store_dir which)
 {
@@ -68,6 +112,23 @@ static void staging_leaves_nothing_behind(void **state)
 	assert_int_equal(staging.fd, -1);
 	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
 	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+}
+
+static void a_faster_sweep_costs_nobody_a_descriptor(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct staging staging;
+	struct err err = {0};
+	struct stat other;
+
+	rival = (struct rival){.present = true, .tmpfd = store_dirfd(fixture->store, STORE_TMP)};
+	check_ok(staging_open(fixture->store, &staging, &err), &err);
+	rival.present = false;
+	assert_int_equal(rival.tries, 3);
+	assert_int_equal(fstat(rival.otherfd, &other), 0);
+	staging_close(&staging);
+	assert_int_equal(close(rival.otherfd), 0);
+	assert_int_equal(close(rival.lockfd), 0);
 }
 
 static void a_sweep_takes_what_nobody_holds(void **state)
@@ -204,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(staging_leaves_nothing_behind),
+		STORE_TEST(a_faster_sweep_costs_nobody_a_descriptor),
 		STORE_TEST(a_sweep_takes_what_nobody_holds),
 		STORE_TEST(discard_refuses_to_leave_the_store),
 		STORE_TEST(discard_never_follows_a_symlink),
