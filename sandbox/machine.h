@@ -123,7 +123,10 @@ int machine_lower_view(struct machine *machine, int *out_fd, struct err *err) MU
 /* Unmount, kill, remove all; never fails, and what is left is swept later. */
 void machine_close(struct machine *machine);
 
-/* Clean what dead owners left: cgroups, processes, machines/<id>/. */
+/*
+ * Clean what dead owners left: cgroups, processes, machines/<id>/. One that
+ * cannot be ended is logged and left; only an unusable machines/ is a failure.
+ */
 int machine_sweep(struct store *store, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(machine, struct machine *, machine_close);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/slot_priv.h"
 
+#define LOG_MODULE "sandbox"
+#include "layers/base/log.h"
 #include "sandbox/userns_priv.h"
 
 #include <dirent.h>
@@ -105,17 +107,16 @@ int slot_each_dead(int machinesfd, slot_each_fn *fn, void *ctx, struct err *err)
 	int fd = openat(machinesfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	struct err later;
-	int result = 0;
+	struct err why;
 
 	if (!dir)
 		return err_os(err, errno, "open machines/");
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= SLOT_NAME_MAX)
 			continue;
-		if (slot_visit(machinesfd, entry->d_name, fn, ctx, result ? &later : err) < 0)
-			result = -1;
+		if (slot_visit(machinesfd, entry->d_name, fn, ctx, &why) < 0)
+			log_warn("dead machine left name=%s error=\"%s\"", entry->d_name, why.text);
 	}
 	(void)closedir(dir);
-	return result;
+	return 0;
 }

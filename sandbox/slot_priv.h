@@ -33,7 +33,7 @@ void slot_release(struct slot *slot);
 
 /*
  * Call fn for each directory whose owner is dead, while holding it. All are
- * tried; the first failure is returned.
+ * tried; a failure is logged, and keeps nobody from working.
  */
 typedef int slot_each_fn(void *ctx, const struct slot *slot, struct err *err);
 int slot_each_dead(int machinesfd, slot_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -7,6 +7,7 @@
  * An event is a constant lower-case phrase, then key=value pairs; the phrase
  * is what one greps for, so it never contains data. Library code logs only at
  * debug: its errors go up through struct err and are logged once, at the door.
+ * Only what is gone on without, and has no way up, is a warning.
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -516,6 +517,32 @@ static void what_a_killed_owner_leaves_is_swept(void **state)
 	assert_int_equal(close(fds[0]), 0);
 }
 
+/* What a mount lies on cannot be moved away. */
+static void one_that_stays_keeps_no_other_from_being_swept(void **state)
+{
+	struct rig *rig = *state;
+	int machinesfd = store_dirfd(rig->store, STORE_MACHINES);
+	char path[128];
+	struct err err = {0};
+
+	(void)snprintf(path, sizeof(path), "%s/machines/001", rig->dir);
+	for (int i = 0; i < 3; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "%03x", i);
+		assert_int_equal(mkdirat(machinesfd, name, 0700), 0);
+	}
+	rig_text_at(machinesfd, "file", "no machine");
+	assert_int_equal(mount("tmpfs", path, "tmpfs", 0, NULL), 0);
+	check_ok(machine_sweep(rig->store, &err), &err);
+	assert_int_equal(rig_count_entries(machinesfd), 2);
+	assert_int_equal(umount2(path, UMOUNT_NOFOLLOW), 0);
+	check_ok(machine_sweep(rig->store, &err), &err);
+	assert_int_equal(faccessat(machinesfd, "001", F_OK, 0), -1);
+	assert_int_equal(unlinkat(machinesfd, "file", 0), 0);
+	assert_int_equal(rig_count_entries(machinesfd), 0);
+}
+
 static void nothing_is_left_and_the_host_sees_nothing(void **state)
 {
 	struct rig *rig = *state;
@@ -571,6 +598,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_runtime_runs_the_same_machine),
 		cmocka_unit_test(a_runtime_that_fails_says_why),
 		cmocka_unit_test(what_a_killed_owner_leaves_is_swept),
+		cmocka_unit_test(one_that_stays_keeps_no_other_from_being_swept),
 		cmocka_unit_test(nothing_is_left_and_the_host_sees_nothing),
 		cmocka_unit_test(many_trees_stack),
 	};
