@@ -48,5 +48,6 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHE
 /*
  * Wait until no mount uses `up` any more, wherever it may live. ERR_BUSY when
  * one is still there after timeout_ms: `up` must then not be taken for a tree.
+ * Kernels before 6.13 cannot be asked: there, as with by_name, it is success at once.
  */
 int stack_wait_idle(const struct stack *stack, int timeout_ms, struct err *err) MUST_CHECK;
