@@ -115,8 +115,10 @@ static pid_t put_process(int hierarchyfd, const char *cgroup)
 	int fd;
 
 	assert_true(pid >= 0);
-	while (pid == 0)
-		(void)pause();
+	if (pid == 0) {
+		for (;;)
+			(void)pause();
+	}
 	(void)snprintf(text, sizeof(text), "%s/cgroup.procs", cgroup);
 	fd = openat(hierarchyfd, text, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
