@@ -46,6 +46,40 @@ static int config_read_platform(const json_t *document, struct platform *out, st
 	return platform_set(out, os, architecture, variant, err);
 }
 
+static int config_check_texts(const json_t *config, const char *key, struct err *err)
+{
+	json_t *list = NULL;
+	json_t *item;
+	size_t at;
+
+	if (json_get_array(config, "config", key, &list, err) < 0)
+		return -1;
+	json_array_foreach(list, at, item)
+	{
+		if (!json_is_string(item))
+			return err_set(err, ERR_INVALID,
+				       "config.%s[%zu]: expected a string, found %s", key, at,
+				       json_type_name(json_typeof(item)));
+	}
+	return 0;
+}
+
+/* What steps run with is taken from here without another look. */
+static int config_check_process(const json_t *config, struct err *err)
+{
+	static const char *const texts[] = {"Env", "Shell", "Entrypoint", "Cmd"};
+	struct str ignored;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (config_check_texts(config, texts[i], err) < 0)
+			return -1;
+	}
+	if (json_get_string(config, "config", "User", &ignored, err) < 0 ||
+	    json_get_string(config, "config", "WorkingDir", &ignored, err) < 0)
+		return -1;
+	return 0;
+}
+
 static int config_read(struct str text, struct image_config *out, struct err *err)
 {
 	json_t *config = NULL;
@@ -55,6 +89,7 @@ static int config_read(struct str text, struct image_config *out, struct err *er
 	if (!json_is_object(out->document))
 		return err_set(err, ERR_INVALID, "not a JSON object");
 	if (json_get_object(out->document, "", "config", &config, err) < 0 ||
+	    (config && config_check_process(config, err) < 0) ||
 	    config_read_platform(out->document, &out->platform, err) < 0)
 		return -1;
 	return config_read_diff_ids(out->document, out, err);
