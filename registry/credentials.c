@@ -66,14 +66,12 @@ static int credentials_decode(struct str auth, struct credentials *out, struct e
 	return 0;
 }
 
-/* A helper that would be asked for this host. */
-static const char *credentials_helper(const json_t *document, struct str host)
+static int credentials_refuse_helper(struct str host, const json_t *helper, struct err *err)
 {
-	const json_t *helpers = json_object_get(document, "credHelpers");
-	const json_t *entry = credentials_entry(helpers, host);
-	const json_t *store = json_object_get(document, "credsStore");
-
-	return entry ? json_string_value(entry) : json_string_value(store);
+	return err_set(err, ERR_UNSUPPORTED,
+		       "credentials for " STR_FMT " are with the helper %s, which is not "
+		       "asked yet: docker login without a helper stores them in the file",
+		       STR_ARG(host), json_string_value(helper));
 }
 
 int credentials_find(struct str text, struct str host, struct credentials *out, struct err *err)
@@ -81,24 +79,24 @@ int credentials_find(struct str text, struct str host, struct credentials *out, 
 	AUTO(json) json_t *document = NULL;
 	json_t *auths = NULL;
 	const json_t *entry;
-	const char *helper;
+	const json_t *helper;
 	struct str auth = {0};
 	int found;
 
 	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0 ||
 	    json_get_object(document, "", "auths", &auths, err) < 0)
 		return -1;
+	helper = credentials_entry(json_object_get(document, "credHelpers"), host);
+	if (json_string_length(helper) > 0) /* it goes before auths, which need not list the host */
+		return credentials_refuse_helper(host, helper, err);
 	entry = auths ? credentials_entry(auths, host) : NULL;
 	found = entry ? json_get_string(entry, "auths", "auth", &auth, err) : 0;
 	if (found < 0)
 		return -1;
 	if (found == 1 && auth.len > 0)
 		return credentials_decode(auth, out, err) < 0 ? -1 : 1;
-	helper = entry ? credentials_helper(document, host) : NULL;
-	if (helper)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "credentials for " STR_FMT " are with the helper %s, which is not "
-			       "asked yet: docker login without a helper stores them in the file",
-			       STR_ARG(host), helper);
+	helper = json_object_get(document, "credsStore");
+	if (entry && json_string_length(helper) > 0) /* it leaves an empty entry for each host */
+		return credentials_refuse_helper(host, helper, err);
 	return 0;
 }

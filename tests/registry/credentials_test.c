@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/credentials.h"
+#include "tests/check.h"
+
+#include <string.h>
+
+/* me:secret */
+#define ENTRY "{\"auth\":\"bWU6c2VjcmV0\"}"
+
+static void a_password_is_found_by_its_host(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *host;
+	} cases[] = {
+		{"{\"auths\":{\"reg.acme.com\":" ENTRY "}}", "reg.acme.com"},
+		{"{\"auths\":{\"127.0.0.1:5000\":" ENTRY "}}", "127.0.0.1:5000"},
+		{"{\"auths\":{\"https://index.docker.io/v1/\":" ENTRY "}}", "docker.io"},
+		{"{\"auths\":{\"reg.acme.com\":" ENTRY "},\"credsStore\":\"pass\"}",
+		 "reg.acme.com"},
+		{"{\"auths\":{\"reg.acme.com\":" ENTRY "},\"credHelpers\":{\"other.com\":\"x\"}}",
+		 "reg.acme.com"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct credentials found = {0};
+		struct err err = {0};
+		int rc = credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
+					  &err);
+
+		if (rc != 1)
+			fail_msg("%s: %d %s", cases[i].text, rc, err.text);
+		assert_string_equal(found.user, "me");
+		assert_string_equal(found.password, "secret");
+	}
+}
+
+static void a_host_that_nobody_knows_is_anonymous(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"{\"auths\":{}}",
+		"{\"auths\":{\"other.com\":" ENTRY "}}",
+		"{\"auths\":{\"reg.acme.com\":{}}}",
+		"{\"credsStore\":\"pass\"}",
+		"{\"auths\":{\"other.com\":{}},\"credsStore\":\"pass\"}",
+		"{\"credHelpers\":{\"other.com\":\"gcloud\"}}",
+		"{\"credHelpers\":{\"reg.acme.com\":\"\"}}",
+		"{\"credHelpers\":null}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct credentials found = {0};
+		struct err err = {0};
+		int rc = credentials_find(str_of(texts[i]), STR("reg.acme.com"), &found, &err);
+
+		if (rc != 0)
+			fail_msg("%s: %d %s", texts[i], rc, err.text);
+	}
+}
+
+static void a_helper_is_named_and_not_passed_over(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *host;
+	} cases[] = {
+		{"{\"credHelpers\":{\"reg.acme.com\":\"gcloud\"}}", "reg.acme.com"},
+		{"{\"auths\":{},\"credHelpers\":{\"reg.acme.com\":\"gcloud\"}}", "reg.acme.com"},
+		{"{\"auths\":{\"reg.acme.com\":{}},\"credHelpers\":{\"reg.acme.com\":\"gcloud\"}}",
+		 "reg.acme.com"},
+		{"{\"auths\":{\"reg.acme.com\":" ENTRY
+		 "},\"credHelpers\":{\"reg.acme.com\":\"gcloud\"}}",
+		 "reg.acme.com"},
+		{"{\"credHelpers\":{\"https://index.docker.io/v1/\":\"gcloud\"}}", "docker.io"},
+		{"{\"credHelpers\":{\"reg.acme.com\":\"gcloud\"},\"credsStore\":\"pass\"}",
+		 "reg.acme.com"},
+		{"{\"auths\":{\"reg.acme.com\":{}},\"credsStore\":\"gcloud\"}", "reg.acme.com"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct credentials found = {0};
+		struct err err = {0};
+
+		check_err(credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
+					   &err),
+			  &err, ERR_UNSUPPORTED);
+		if (!strstr(err.text, "helper gcloud"))
+			fail_msg("%s: %s", cases[i].text, err.text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_password_is_found_by_its_host),
+		cmocka_unit_test(a_host_that_nobody_knows_is_anonymous),
+		cmocka_unit_test(a_helper_is_named_and_not_passed_over),
+	};
+
+	return cmocka_run_group_tests_name("registry/credentials", tests, NULL, NULL);
+}
