@@ -14,6 +14,8 @@
 #include <stdio.h>
 
 #define SPEC_SLUG_MAX ((size_t)63)
+#define SPEC_CPU_MIN 0.001 /* one thousandth is what limits count */
+#define SPEC_CPU_MAX 4096.0
 #define SPEC_MEMORY_MAX_MB ((int64_t)1 << 30) /* a PiB: what fits in bytes without care */
 
 static const char *const compressions[] = {"zstd", "gzip", NULL};
@@ -152,6 +154,8 @@ static int spec_read_resources(const json_t *image, const char *path, struct spe
 	json_t *resources = json_object_get(image, "resources");
 	int64_t memory = 0;
 	int64_t pids = 0;
+	const json_t *cpu = json_object_get(resources, "cpu");
+	double cpus = json_number_value(cpu);
 
 	if (json_get_int(resources, path, "memoryMb", &memory, err) < 0 ||
 	    json_get_int(resources, path, "pids", &pids, err) < 0)
@@ -159,9 +163,12 @@ static int spec_read_resources(const json_t *image, const char *path, struct spe
 	if (memory > SPEC_MEMORY_MAX_MB)
 		return err_set(err, ERR_INVALID, "%s%sresources.memoryMb: more than a pebibyte",
 			       path, *path ? "." : "");
+	if (cpu && !json_is_null(cpu) && !(cpus >= SPEC_CPU_MIN && cpus <= SPEC_CPU_MAX))
+		return err_set(err, ERR_INVALID, "%s%sresources.cpu: expected %g to %g", path,
+			       *path ? "." : "", SPEC_CPU_MIN, SPEC_CPU_MAX);
 	out->resources.memory_mb = (uint64_t)memory;
 	out->resources.pids = (uint64_t)pids;
-	out->resources.cpu = json_number_value(json_object_get(resources, "cpu"));
+	out->resources.cpu = cpus;
 	return 0;
 }
 

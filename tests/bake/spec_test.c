@@ -71,6 +71,22 @@ static void an_image_alone_will_do(void **state)
 	assert_true(spec.resources.cpu > 1.4 && spec.resources.cpu < 1.6);
 }
 
+static void processors_are_counted_in_thousandths(void **state)
+{
+	static const char *const fine[] = {"0.001", "1", "4096", "4096.0", "null"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+		auto_spec struct spec spec = {0};
+		char text[128];
+		struct err err = {0};
+
+		(void)snprintf(text, sizeof(text),
+			       "{\"base\": \"scratch\", \"resources\": {\"cpu\": %s}}", fine[i]);
+		check_ok(spec_parse(str_of(text), &spec, &err), &err);
+	}
+}
+
 static void unknown_keys_of_an_agent_are_warnings(void **state)
 {
 	static const char text[] =
@@ -113,6 +129,10 @@ static const struct {
 	{IMAGE("\"resources\": {\"memory\": 1}"), ERR_INVALID,
 	 "resources.memory: unknown key; did you mean memoryMb?"},
 	{IMAGE("\"resources\": {\"cpu\": 0}"), ERR_INVALID, "resources.cpu: expected more than 0"},
+	{IMAGE("\"resources\": {\"cpu\": 0.0004}"), ERR_INVALID,
+	 "resources.cpu: expected 0.001 to 4096"},
+	{IMAGE("\"resources\": {\"cpu\": 4096.5}"), ERR_INVALID, "resources.cpu: expected 0.001"},
+	{IMAGE("\"resources\": {\"cpu\": 1e300}"), ERR_INVALID, "resources.cpu: expected 0.001"},
 	{IMAGE("\"resources\": {\"memoryMb\": 2000000000}"), ERR_INVALID, "resources.memoryMb"},
 	{IMAGE("\"compression\": \"lz4\""), ERR_INVALID,
 	 "compression: expected one of zstd, gzip, found \"lz4\""},
@@ -217,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_is_read_bare_or_wrapped),
 		cmocka_unit_test(an_image_alone_will_do),
+		cmocka_unit_test(processors_are_counted_in_thousandths),
 		cmocka_unit_test(unknown_keys_of_an_agent_are_warnings),
 		cmocka_unit_test(what_is_wrong_is_named_by_its_path),
 		cmocka_unit_test(slugs_are_judged),
