@@ -133,6 +133,7 @@ void cli_done(struct cli *cli)
 	free(cli->args);
 	free(cli->data_path);
 	free(cli->worker_path);
+	free(cli->puller_path);
 	free(cli->agent_path);
 	*cli = (struct cli){0};
 }

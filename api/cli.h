@@ -56,6 +56,7 @@ struct cli {
 	struct cancel *cancel; /* raised by SIGINT, SIGTERM and SIGHUP */
 	char *data_path;       /* owned: the data directory */
 	char *worker_path;     /* owned */
+	char *puller_path;     /* owned */
 	char *agent_path;      /* owned */
 	uint64_t map_bytes;    /* 0 for the default */
 };

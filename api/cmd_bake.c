@@ -274,6 +274,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 	options = (struct bake_options){
 		.store = cmd->store,
 		.worker_path = cmd->cli->worker_path,
+		.puller_path = cmd->cli->puller_path,
 		.agent_path = cmd->cli->agent_path,
 		.contextfd = cmd->contextfd,
 		.no_cache = cli_has(cmd->cli, "no-cache"),

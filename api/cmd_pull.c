@@ -45,7 +45,7 @@ static int pull_call(struct cli *cli, struct store *store, struct progress *prog
 {
 	const struct asker asker = {
 		.store = store,
-		.worker_path = cli->worker_path,
+		.worker_path = cli->puller_path,
 		.progress = pull_hear,
 		.ctx = progress,
 		.cancel = cli->cancel,

@@ -85,6 +85,7 @@ static int settings_programs(struct cli *cli, struct err *err)
 	if (slash)
 		slash[1] = '\0';
 	cli->worker_path = settings_program(self, "hearth-worker");
+	cli->puller_path = settings_program(self, "hearth-puller");
 	cli->agent_path = settings_program(self, "hearth-agent");
 	return 0;
 }

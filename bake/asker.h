@@ -22,8 +22,8 @@ typedef void asker_progress_fn(void *ctx, const json_t *progress);
 
 struct asker {
 	struct store *store;
-	const char *worker_path;
-	struct crew *crew; /* borrowed; for steps */
+	const char *worker_path; /* of the program that serves asker_call() */
+	struct crew *crew;       /* borrowed; for steps */
 	asker_log_fn *log;
 	asker_progress_fn *progress; /* of a pull */
 	void *ctx;

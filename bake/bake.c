@@ -470,7 +470,7 @@ int bake_run(const struct spec *spec, const struct bake_options *options, struct
 
 	bake.asker = (struct asker){
 		.store = options->store,
-		.worker_path = options->worker_path,
+		.worker_path = options->puller_path,
 		.crew = &bake.crew,
 		.log = bake_hear_log,
 		.progress = bake_hear_pull,

@@ -53,6 +53,7 @@ typedef void bake_event_fn(void *ctx, const struct bake_event *event);
 struct bake_options {
 	struct store *store;
 	const char *worker_path; /* of hearth-worker */
+	const char *puller_path; /* of hearth-puller */
 	const char *agent_path;  /* of hearth-agent */
 	int contextfd;           /* -1 for none */
 	bool no_cache;           /* run every step anew */

@@ -37,7 +37,7 @@ trap finish EXIT
 build()
 {
 	local log=$work/build.log
-	{ cmake --preset release && cmake --build --preset release --target hearth hearth-worker hearth-agent; } >"$log" 2>&1 ||
+	{ cmake --preset release && cmake --build --preset release --target hearth hearth-worker hearth-puller hearth-agent; } >"$log" 2>&1 ||
 		{ tail -n 30 "$log"; echo "quickstart: the build failed; all of it is in $log" >&2; exit 70; }
 }
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a program loads, and who else its own libraries bring: a cached bake is mostly the loader's time."""
+"""What a program loads, and who else its own libraries bring: a cached bake is mostly the loader's time.
+
+	libraries.py PROGRAM           it loads no more than hearth may
+	libraries.py PROGRAM NAME...   it does not load these
+"""
 import re
 import subprocess
 import sys
@@ -11,7 +15,7 @@ MAY = {"libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblmdb.so.0", "libzst
 loaded = subprocess.run(["ldd", sys.argv[1]], check=True, capture_output=True, text=True).stdout
 names = re.findall(r"^\s*(?:\S*/)?(\S+\.so\S*)", loaded, re.M)
 names = [name for name in names if not name.startswith("linux-vdso")]
-wrong = [name for name in names if name not in MAY]
+wrong = [name for name in names if name.startswith(tuple(sys.argv[2:])) or (len(sys.argv) == 2 and name not in MAY)]
 print("loads", *names)
 if wrong:
     print("must not load", *wrong)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * puller.c - the program `hearth-puller`: one image from a registry or layout.
+ *
+ * It is not a role of hearth-worker because libcurl brings 25 libraries, which
+ * take longer to load than a step to run.
+ */
+#include "api/role.h"
+#include "bake/work.h"
+
+int main(int argc, char **argv)
+{
+	static const struct role roles[] = {{"pull", work_pull}};
+
+	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);
+}
