@@ -10,6 +10,13 @@
  * blob, then the tree. A thread that fails abandons its ring, which stops
  * whoever feeds it; its reason is the one that is told. Only a tar that is
  * corrupt lets the rest of the blob come in first.
+ *
+ *	table  key          members (v is 1)
+ *	tars   blob digest  diffId: of the tar that was inflated from it
+ *
+ * A blob has one tar for ever, so such a record is never wrong, whatever else
+ * is lost. It pairs a blob that is held with a tree that is held: without it a
+ * config could give one layer's tree to another's blob.
  */
 #include "layers/receive.h"
 
@@ -20,6 +27,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#define TAR_TABLE "tars"
 #define TREE_NAME "tree" /* in the staging directory */
 
 struct receive_task {
@@ -223,18 +231,77 @@ int receive_write(struct receive *receive, struct str bytes, struct err *err)
 	return inflate->write(inflate, bytes, err);
 }
 
+static int receive_compare(const struct receive_spec *spec, const struct digest *found,
+			   struct err *err)
+{
+	char want[DIGEST_TEXT_MAX];
+	char have[DIGEST_TEXT_MAX];
+
+	if (digest_equal(found, &spec->diff_id))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "its tar is %s, the image's config says %s",
+		       digest_format(found, have), digest_format(&spec->diff_id, want));
+}
+
 static int receive_check_diff_id(const struct receive_spec *spec, struct hasher *hasher,
 				 struct err *err)
 {
 	struct digest found;
-	char want[DIGEST_TEXT_MAX];
-	char have[DIGEST_TEXT_MAX];
 
 	hasher_final(hasher, &found);
-	if (digest_equal(&found, &spec->diff_id))
-		return 0;
-	return err_set(err, ERR_CORRUPT, "its tar is %s, the image's config says %s",
-		       digest_format(&found, have), digest_format(&spec->diff_id, want));
+	return receive_compare(spec, &found, err);
+}
+
+int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	AUTO(json) json_t *record = NULL;
+	char key[DIGEST_TEXT_MAX];
+	struct digest diff_id;
+	struct str text;
+	int found;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = meta_get(meta, TAR_TABLE, str_of(digest_format(&spec->blob, key)), &record, err);
+	if (found <= 0)
+		return found;
+	if (json_need_string(record, key, "diffId", &text, err) < 0 ||
+	    digest_parse(text, &diff_id, err) < 0 || receive_compare(spec, &diff_id, err) < 0)
+		return -1;
+	return 1;
+}
+
+static int receive_record_tar(struct meta *meta, const struct receive_spec *spec, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char key[DIGEST_TEXT_MAX];
+	char diff_id[DIGEST_TEXT_MAX];
+	int found;
+
+	digest_format(&spec->blob, key);
+	found = meta_has(meta, TAR_TABLE, str_of(key), err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	record = json_pack("{s:i, s:s}", "v", 1, "diffId", digest_format(&spec->diff_id, diff_id));
+	return meta_put(meta, TAR_TABLE, str_of(key), record, err);
+}
+
+/* All was right: the tree, if it is ours to give, and what the blob's tar is. */
+static int receive_record(struct receive *receive, struct err *err)
+{
+	const struct receive_spec *spec = &receive->spec;
+	AUTO(meta) struct meta *meta = NULL;
+	bool ours = receive->treefd >= 0;
+
+	if (ours &&
+	    tree_place(receive->store, &spec->diff_id, receive->staging.fd, TREE_NAME, err) < 0)
+		return -1;
+	if (meta_begin(receive->store, META_WRITE, &meta, err) < 0 ||
+	    (ours && tree_record(meta, receive->store, &spec->diff_id, err) < 0) ||
+	    receive_record_tar(meta, spec, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
 }
 
 /*
@@ -275,10 +342,7 @@ int receive_finish(struct receive *receive, struct err *err)
 	if (receive_judge(receive, err) < 0 ||
 	    blob_writer_commit(receive->blob, &receive->spec.blob, &info, err) < 0)
 		return -1;
-	if (receive->treefd < 0)
-		return 0;
-	return tree_adopt(receive->store, &receive->spec.diff_id, receive->staging.fd, TREE_NAME,
-			  err);
+	return receive_record(receive, err);
 }
 
 void receive_close(struct receive *receive)
@@ -336,10 +400,10 @@ int receive_unpack_stored(struct store *store, const struct receive_spec *spec, 
 	    ring_init(&receive->tar_ring, RECEIVE_RING_BYTES, err) < 0 ||
 	    receive_stage(receive, err) < 0)
 		return -1;
-	if (receive->treefd < 0)
-		return 0; /* somebody made it meanwhile */
-	if (receive_start(&receive->unpacker, receive_unpack, receive, err) < 0 ||
-	    receive_read_stored(receive, err) < 0)
+	if (receive->treefd >= 0 &&
+	    receive_start(&receive->unpacker, receive_unpack, receive, err) < 0)
 		return -1;
-	return tree_adopt(store, &spec->diff_id, receive->staging.fd, TREE_NAME, err);
+	if (receive_read_stored(receive, err) < 0)
+		return -1;
+	return receive_record(receive, err);
 }

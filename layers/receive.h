@@ -38,7 +38,17 @@ int receive_finish(struct receive *receive, struct err *err) MUST_CHECK;
 /* Before finish: stop the threads, remove what was staged. */
 void receive_close(struct receive *receive);
 
-/* The tree of a layer whose blob is in the store already (lost or never made). */
+/*
+ * Whether the blob was once inflated in this store and was the tar of diff_id:
+ * 1 it was, 0 nobody has looked, -1 with ERR_CORRUPT when it was another.
+ */
+int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
+	MUST_CHECK;
+
+/*
+ * The tree of a layer whose blob is in the store already (lost or never made).
+ * Where there is one the blob is read all the same, to prove that it is its own.
+ */
 int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)
 	MUST_CHECK;
 

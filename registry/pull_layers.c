@@ -54,13 +54,19 @@ static int pull_layer_fetch(struct pull *pull, size_t lane, const struct receive
 	return 0;
 }
 
-/* What is held is not fetched; a tree that was lost is made again from its blob. */
+/*
+ * What is held is not fetched. A tree that was lost is made again from its blob,
+ * and a blob that nobody has inflated yet has to prove that the tree is its own.
+ */
 static int pull_layer_held(struct pull *pull, const struct receive_spec *spec,
 			   const struct descriptor *blob, struct err *err)
 {
-	int tree = tree_find(pull->store, &spec->diff_id, err);
+	int proven = receive_is_proven(pull->store, spec, err);
+	int tree = proven < 0 ? -1 : tree_find(pull->store, &spec->diff_id, err);
 
-	if (tree < 0 || (tree == 0 && receive_unpack_stored(pull->store, spec, err) < 0))
+	if (tree < 0)
+		return -1;
+	if ((!tree || !proven) && receive_unpack_stored(pull->store, spec, err) < 0)
 		return -1;
 	pull_tell(pull, PULL_LAYER_HELD, blob, blob->size);
 	return 0;

@@ -68,6 +68,45 @@ static void a_lost_tree_is_made_again_from_its_blob(void **state)
 	pulling_check_whole(pulling);
 }
 
+static void forget_tars(struct store *store, const struct sample_image *image)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	char key[DIGEST_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	for (size_t i = 0; i < SAMPLE_LAYERS; i++)
+		assert_int_equal(
+			meta_del(meta, "tars", str_of(digest_format(&image->layers[i], key)), &err),
+			1);
+	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+/* Blobs and trees are all held, and only who belongs to whom is a lie. */
+static void held_layers_are_not_given_each_others_trees(void **state)
+{
+	struct pulling *pulling = *state;
+	struct tag tag;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	check_ok(pulling_run(pulling, &err), &err);
+	tag = pulling->tag;
+	for (int known = 1; known >= 0; known--) {
+		pulling_make(pulling, SAMPLE_SWAPPED);
+		check_err(pulling_run(pulling, &err), &err, ERR_CORRUPT);
+		assert_non_null(strstr(err.text, "its tar is sha256:"));
+		if (known)
+			forget_tars(pulling->store, &pulling->image);
+	}
+	pulling_make(pulling, SAMPLE_FINE);
+	check_ok(pulling_run(pulling, &err), &err);
+	assert_int_equal(pulling->fetched, 0);
+	assert_true(digest_equal(&pulling->tag.manifest, &tag.manifest));
+	pulling_check_whole(pulling);
+	forget_tars(pulling->store, &pulling->image); /* all of them are known again */
+}
+
 static void a_layer_that_is_listed_twice_is_read_once(void **state)
 {
 	struct pulling *pulling = *state;
@@ -257,6 +296,7 @@ int main(void)
 		TEST(a_layout_arrives_whole),
 		TEST(what_is_held_is_not_read_again),
 		TEST(a_lost_tree_is_made_again_from_its_blob),
+		TEST(held_layers_are_not_given_each_others_trees),
 		TEST(a_layer_that_is_listed_twice_is_read_once),
 		TEST(faults_of_the_image_are_told),
 		TEST(a_flipped_byte_is_corrupt),

@@ -105,6 +105,10 @@ void sample_image_write(struct store *scratch, const char *dir, const char *tag,
 	}
 	if (fault == SAMPLE_WRONG_ID)
 		out->diff_ids[SAMPLE_LAYERS - 1].bytes[0] ^= 1;
+	if (fault == SAMPLE_SWAPPED) {
+		out->diff_ids[0] = layers[1].digest;
+		out->diff_ids[1] = layers[0].digest;
+	}
 	sample_config(scratch, out, fault, &config);
 	sample_manifest(scratch, &config, layers, &out->manifest);
 	check_ok(layout_write(scratch, &out->manifest, str_of(dir), str_of(tag), &err), &err);

@@ -16,6 +16,7 @@ enum sample_fault {
 	SAMPLE_TWICE,       /* the last layer is the first once more */
 	SAMPLE_FEW_IDS,     /* the config has one diff id less */
 	SAMPLE_WRONG_ID,    /* the last diff id is another */
+	SAMPLE_SWAPPED,     /* the first two diff ids are each other's */
 	SAMPLE_FOR_ANOTHER, /* platform linux/s390x */
 };
 
