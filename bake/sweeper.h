@@ -12,7 +12,10 @@
 
 struct sweeper;
 
-/* Settle trees and sweep the store now, and again after each sweeper_wake(). The store is borrowed. */
+/*
+ * Settle trees and sweep the store now, and sweep again after each
+ * sweeper_wake(). The store is borrowed.
+ */
 int sweeper_start(struct store *store, struct sweeper **out, struct err *err) MUST_CHECK;
 void sweeper_wake(struct sweeper *sweeper);
 

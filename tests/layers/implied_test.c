@@ -62,8 +62,7 @@ static void add_tree(struct implying *implying, const struct tar_entry *entries)
 	tarball_done(&tar);
 }
 
-#define add_tree_of(implying, ...) \
-	add_tree(implying, (const struct tar_entry[]){__VA_ARGS__ __VA_OPT__(, ){0}})
+#define add_tree_of(implying, ...) add_tree(implying, (const struct tar_entry[]){__VA_ARGS__, {0}})
 
 /* What is stacked above the highest tree: its listing, or nothing. */
 static void check_correction(struct implying *implying, size_t lowest, const char *expected)
