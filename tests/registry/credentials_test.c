@@ -41,7 +41,7 @@ static void a_host_that_nobody_knows_is_anonymous(void **state)
 	static const char *const texts[] = {
 		"{}",
 		"{\"auths\":{}}",
-		"{\"auths\":{\"other.com\":" ENTRY "}}",
+		("{\"auths\":{\"other.com\":" ENTRY "}}"),
 		"{\"auths\":{\"reg.acme.com\":{}}}",
 		"{\"credsStore\":\"pass\"}",
 		"{\"auths\":{\"other.com\":{}},\"credsStore\":\"pass\"}",

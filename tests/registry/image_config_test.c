@@ -32,8 +32,8 @@ static void parse_takes_what_images_in_the_wild_have(void **state)
 		"{\"rootfs\":null,\"config\":null}",
 		"{\"config\":{\"Env\":[\"NO_EQUALS_SIGN\",\"\",\"=x\"]}}",
 		"{\"config\":{\"Env\":null},\"history\":null}",
-		"{\"config\":{\"Shell\":null,\"Cmd\":null,\"Entrypoint\":null,\"User\":null,"
-		"\"WorkingDir\":null}}",
+		("{\"config\":{\"Shell\":null,\"Cmd\":null,\"Entrypoint\":null,\"User\":null,"
+		 "\"WorkingDir\":null}}"),
 		"{\"config\":{\"Shell\":[\"/bin/sh\",\"-c\"],\"Cmd\":[],\"User\":\"\"}}",
 		"{\"architecture\":\"amd64\",\"os\":\"linux\",\"rootfs\":{\"diff_ids\":[]}}",
 		"{\"rootfs\":{\"type\":\"layers\",\"diff_ids\":null}}",
