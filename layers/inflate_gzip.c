@@ -35,6 +35,7 @@ enum gzip_part {
  * in pieces for wrong. That sum may be skipped (2.3.1.2); the body has its own.
  */
 struct inflate {
+	struct sink *to;
 	struct inflate_state state;
 	enum gzip_part part;
 	size_t at; /* bytes of this part so far */
@@ -48,12 +49,13 @@ static bool gzip_starts(struct str bytes)
 	return str_starts(bytes, STR(GZIP_MAGIC));
 }
 
-static struct inflate *gzip_open(void)
+static struct inflate *gzip_open(struct sink *out)
 {
 	struct inflate *inflate = malloc(sizeof(*inflate));
 
 	if (!inflate)
 		abort();
+	inflate->to = out;
 	isal_inflate_init(&inflate->state);
 	inflate->part = GZIP_FIXED;
 	inflate->at = 0;
@@ -74,7 +76,7 @@ static int gzip_fail(int code, struct err *err)
 }
 
 /* Inflate until the input is used up or the member ends; what is left of the input. */
-static int gzip_body(struct inflate *inflate, struct str *bytes, struct sink *out, struct err *err)
+static int gzip_body(struct inflate *inflate, struct str *bytes, struct err *err)
 {
 	struct inflate_state *state = &inflate->state;
 
@@ -89,10 +91,10 @@ static int gzip_body(struct inflate *inflate, struct str *bytes, struct sink *ou
 		if (code != ISAL_DECOMP_OK)
 			return gzip_fail(code, err);
 		if (state->avail_out < sizeof(inflate->out) &&
-		    out->write(out,
-			       (struct str){(const char *)inflate->out,
-					    sizeof(inflate->out) - state->avail_out},
-			       err) < 0)
+		    inflate->to->write(inflate->to,
+				       (struct str){(const char *)inflate->out,
+						    sizeof(inflate->out) - state->avail_out},
+				       err) < 0)
 			return -1;
 	} while (state->block_state != ISAL_BLOCK_FINISH &&
 		 (state->avail_in > 0 || state->avail_out == 0));
@@ -184,10 +186,10 @@ static int gzip_header(struct inflate *inflate, struct str *bytes, struct err *e
 	return 0;
 }
 
-static int gzip_write(struct inflate *inflate, struct str bytes, struct sink *out, struct err *err)
+static int gzip_write(struct inflate *inflate, struct str bytes, struct err *err)
 {
 	while (bytes.len > 0 && inflate->part != GZIP_BEHIND) {
-		int result = inflate->part == GZIP_BODY ? gzip_body(inflate, &bytes, out, err)
+		int result = inflate->part == GZIP_BODY ? gzip_body(inflate, &bytes, err)
 							: gzip_header(inflate, &bytes, err);
 
 		if (result < 0)

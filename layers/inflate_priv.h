@@ -14,10 +14,11 @@
 struct inflate_format {
 	/* Whether a stream of this format starts with these (at most 4) bytes. */
 	bool (*starts)(struct str bytes);
-	struct inflate *(*open)(void);
+	/* Its plain bytes go to out, which outlives it. */
+	struct inflate *(*open)(struct sink *out);
 	void (*close)(struct inflate *inflate);
 	/* Streams one after another; what follows the last and is none is ignored. */
-	int (*write)(struct inflate *inflate, struct str bytes, struct sink *out, struct err *err);
+	int (*write)(struct inflate *inflate, struct str bytes, struct err *err);
 	/* ERR_CORRUPT in the middle of a stream. */
 	int (*finish)(struct inflate *inflate, struct err *err);
 };

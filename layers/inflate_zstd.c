@@ -9,15 +9,22 @@
 
 #define ZSTD_WINDOW_LOG_MAX 27 /* of INFLATER_WINDOW_MAX */
 #define ZSTD_MAGIC_LEN ((size_t)4)
+#define ZSTD_HEADER_MAX ((size_t)18) /* 3.1.1.1, with its magic */
 
 _Static_assert(INFLATER_WINDOW_MAX == (size_t)1 << ZSTD_WINDOW_LOG_MAX, "one number");
 
+/*
+ * A frame's first bytes are gathered here and told by us: the library reads a
+ * header that comes in pieces otherwise than a whole one, and older formats
+ * of its own only where they come whole.
+ */
 struct inflate {
+	struct sink *to;
 	ZSTD_DCtx *context;
-	bool inside;     /* a frame has begun and not ended */
-	size_t frame_in; /* its bytes so far */
-	bool behind;     /* what follows is no frame */
-	bool any;        /* one frame ended */
+	char first[ZSTD_HEADER_MAX];
+	size_t first_len;
+	bool inside; /* a frame has begun and not ended */
+	bool behind; /* what follows is no frame */
 	char out[INFLATE_PIECE];
 };
 
@@ -30,19 +37,20 @@ static bool zstd_starts(struct str bytes)
 	       memcmp(bytes.ptr + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-static struct inflate *zstd_open(void)
+static struct inflate *zstd_open(struct sink *out)
 {
 	struct inflate *inflate = malloc(sizeof(*inflate));
 
 	if (!inflate)
 		abort();
+	inflate->to = out;
 	inflate->context = ZSTD_createDCtx();
 	if (!inflate->context ||
 	    ZSTD_isError(ZSTD_DCtx_setParameter(inflate->context, ZSTD_d_windowLogMax,
 						ZSTD_WINDOW_LOG_MAX)))
 		abort();
-	inflate->inside = inflate->behind = inflate->any = false;
-	inflate->frame_in = 0;
+	inflate->inside = inflate->behind = false;
+	inflate->first_len = 0;
 	return inflate;
 }
 
@@ -54,41 +62,65 @@ static void zstd_close(struct inflate *inflate)
 	free(inflate);
 }
 
-static int zstd_fail(struct inflate *inflate, size_t code, struct err *err)
+static int zstd_fail(size_t code, struct err *err)
 {
-	ZSTD_ErrorCode why = ZSTD_getErrorCode(code);
-
-	/* Padding behind the last frame is no damage. */
-	if (why == ZSTD_error_prefix_unknown && inflate->any) {
-		inflate->behind = true;
-		return 0;
-	}
-	if (why == ZSTD_error_frameParameter_windowTooLarge)
+	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
 		return err_set(err, ERR_LIMIT, "zstd stream: its window is larger than 128 MiB");
 	return err_set(err, ERR_CORRUPT, "zstd stream: %s", ZSTD_getErrorName(code));
 }
 
-static int zstd_write(struct inflate *inflate, struct str bytes, struct sink *out, struct err *err)
+/* Inflate until the input is used up or the frame ends; what is left of the input. */
+static int zstd_frame(struct inflate *inflate, struct str *bytes, struct err *err)
 {
-	ZSTD_inBuffer in = {bytes.ptr, bytes.len, 0};
+	ZSTD_inBuffer in = {bytes->ptr, bytes->len, 0};
 	bool full = false;
 
-	while (!inflate->behind && (in.pos < in.size || full)) {
+	while (inflate->inside && (in.pos < in.size || full)) {
 		ZSTD_outBuffer piece = {inflate->out, sizeof(inflate->out), 0};
-		size_t before = in.pos;
 		size_t code = ZSTD_decompressStream(inflate->context, &piece, &in);
 
 		if (ZSTD_isError(code))
-			return zstd_fail(inflate, code, err);
-		inflate->frame_in += in.pos - before;
+			return zstd_fail(code, err);
 		inflate->inside = code != 0;
-		if (code == 0) {
-			inflate->any = true;
-			inflate->frame_in = 0;
-		}
-		full = piece.pos == piece.size && code != 0;
+		full = piece.pos == piece.size;
 		if (piece.pos > 0 &&
-		    out->write(out, (struct str){inflate->out, piece.pos}, err) < 0)
+		    inflate->to->write(inflate->to, (struct str){inflate->out, piece.pos}, err) < 0)
+			return -1;
+	}
+	bytes->ptr += in.pos;
+	bytes->len -= in.pos;
+	return 0;
+}
+
+/* Begin a frame with the bytes gathered, or see that they are none. */
+static int zstd_begin(struct inflate *inflate, struct err *err)
+{
+	struct str first = {inflate->first, inflate->first_len};
+
+	inflate->inside = zstd_starts(first);
+	inflate->behind = !inflate->inside;
+	if (zstd_frame(inflate, &first, err) < 0)
+		return -1;
+	memmove(inflate->first, first.ptr, first.len);
+	inflate->first_len = first.len;
+	return 0;
+}
+
+static int zstd_gather(struct inflate *inflate, struct str *bytes, struct err *err)
+{
+	inflate->first[inflate->first_len++] = bytes->ptr[0];
+	bytes->ptr++;
+	bytes->len--;
+	return inflate->first_len == ZSTD_HEADER_MAX ? zstd_begin(inflate, err) : 0;
+}
+
+static int zstd_write(struct inflate *inflate, struct str bytes, struct err *err)
+{
+	while (bytes.len > 0 && !inflate->behind) {
+		int result = inflate->inside ? zstd_frame(inflate, &bytes, err)
+					     : zstd_gather(inflate, &bytes, err);
+
+		if (result < 0)
 			return -1;
 	}
 	return 0;
@@ -96,11 +128,11 @@ static int zstd_write(struct inflate *inflate, struct str bytes, struct sink *ou
 
 static int zstd_finish(struct inflate *inflate, struct err *err)
 {
-	/* Less than a magic is padding too. */
-	if (inflate->behind || !inflate->inside ||
-	    (inflate->any && inflate->frame_in < ZSTD_MAGIC_LEN))
-		return 0;
-	return err_set(err, ERR_CORRUPT, "zstd stream: it ends too early");
+	while (inflate->first_len > 0 && !inflate->inside && !inflate->behind) {
+		if (zstd_begin(inflate, err) < 0)
+			return -1;
+	}
+	return inflate->inside ? err_set(err, ERR_CORRUPT, "zstd stream: it ends too early") : 0;
 }
 
 const struct inflate_format inflate_zstd = {

@@ -59,7 +59,7 @@ static int inflater_feed(struct inflater *inflater, struct str bytes, struct err
 {
 	if (!inflater->format)
 		return inflater_count(&inflater->counter, bytes, err);
-	return inflater->format->write(inflater->inflate, bytes, &inflater->counter, err);
+	return inflater->format->write(inflater->inflate, bytes, err);
 }
 
 static int inflater_choose(struct inflater *inflater, struct err *err)
@@ -72,7 +72,7 @@ static int inflater_choose(struct inflater *inflater, struct err *err)
 	else if (inflate_zstd.starts(first))
 		inflater->format = &inflate_zstd;
 	if (inflater->format)
-		inflater->inflate = inflater->format->open();
+		inflater->inflate = inflater->format->open(&inflater->counter);
 	return first.len > 0 ? inflater_feed(inflater, first, err) : 0;
 }
 
