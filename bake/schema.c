@@ -19,6 +19,15 @@ static struct schema_path schema_at_key(const char *path, const char *key)
 	return at;
 }
 
+static struct schema_path schema_at_item(const char *path, size_t item)
+{
+	struct schema_path at;
+	int len = (int)strnlen(path, SCHEMA_PATH_MAX - sizeof("[18446744073709551615]"));
+
+	(void)snprintf(at.text, sizeof(at.text), "%.*s[%zu]", len, path, item);
+	return at;
+}
+
 static int schema_wrong(const char *path, const char *expected, const json_t *value,
 			struct err *err)
 {
@@ -96,9 +105,8 @@ static int schema_check_array(const struct schema *schema, json_t *value, const 
 		return schema_wrong(path, "an array", value, err);
 	json_array_foreach(value, i, item)
 	{
-		struct schema_path at;
+		struct schema_path at = schema_at_item(path, i);
 
-		(void)snprintf(at.text, sizeof(at.text), "%s[%zu]", path, i);
 		if (schema->type == SCHEMA_STRINGS
 			    ? schema_check_string(schema, item, at.text, err) < 0
 			    : schema_check_object(schema, item, at.text, err) < 0)

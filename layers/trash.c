@@ -44,8 +44,9 @@ static void trash_unlock(int dirfd, const char *name)
 		(void)fchmod(dirfd, 0700);
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
-	if (S_ISDIR(st.st_mode) && geteuid() != 0)
-		(void)fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW);
+	if (S_ISDIR(st.st_mode) && geteuid() != 0 &&
+	    fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return;
 	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

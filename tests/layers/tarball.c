@@ -65,7 +65,7 @@ static void tarball_header(struct tarball *tar, const struct tar_entry *entry)
 	unsigned mode = entry->mode ? entry->mode : (type == '5' ? 0755 : 0644);
 
 	tarball_field(header, entry->name, strnlen(entry->name, 100));
-	(void)snprintf(header + 100, 8, "%07o", mode);
+	(void)snprintf(header + 100, 8, "%07o", mode & 07777777);
 	(void)snprintf(header + 108, 8, "%07o", entry->uid);
 	(void)snprintf(header + 116, 8, "%07o", entry->gid);
 	(void)snprintf(header + 124, 12, "%011zo", entry->data.len);
