@@ -10,6 +10,7 @@
 #include <linux/mount.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -237,6 +238,15 @@ static int stack_set_options(int fsfd, enum stack_use use, struct err *err)
 	return 0;
 }
 
+/* Where a kernel takes no descriptor, the link that /proc has to it. */
+static int stack_set_link(int fsfd, const char *key, int fd, struct err *err)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return stack_set_text(fsfd, key, path, err);
+}
+
 static int stack_set_layers(int fsfd, const struct stack_layers *layers, struct err *err)
 {
 	for (size_t i = layers->count; i > 0; i--) {
@@ -248,6 +258,15 @@ static int stack_set_layers(int fsfd, const struct stack_layers *layers, struct 
 	if (stack_set_layer(fsfd, "upperdir", layers->upperfd, err) < 0)
 		return -1;
 	return stack_set_layer(fsfd, "workdir", layers->workfd, err);
+}
+
+/* A probe has one layer below, so that its names need not share a page. */
+static int stack_set_probe(int fsfd, const struct stack_layers *layers, struct err *err)
+{
+	if (stack_set_link(fsfd, "lowerdir", layers->fds[0], err) < 0 ||
+	    stack_set_link(fsfd, "upperdir", layers->upperfd, err) < 0)
+		return -1;
+	return stack_set_link(fsfd, "workdir", layers->workfd, err);
 }
 
 typedef long stack_call_fn(const void *ctx);
@@ -299,7 +318,10 @@ static int stack_create(const struct stack_layers *layers, uid_t id, enum stack_
 
 	if (fsfd < 0)
 		return err_os(err, errno, "overlay");
-	if (stack_set_layers(fsfd, layers, err) < 0 || stack_set_options(fsfd, use, err) < 0)
+	if (use == STACK_PROBE ? stack_set_probe(fsfd, layers, err)
+			       : stack_set_layers(fsfd, layers, err))
+		return -1;
+	if (stack_set_options(fsfd, use, err) < 0)
 		return -1;
 	if (stack_as(id, stack_create_now, &fsfd) < 0)
 		return stack_refused(fsfd, errno, "mount", err);
@@ -411,20 +433,6 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 	return stack_attach(stack, &layers, stack->first_id, "root", err);
 }
 
-int stack_mount(const struct stack *stack, struct err *err)
-{
-	auto_close int userns = userns_open(stack->first_id, err);
-	int result;
-
-	if (userns < 0)
-		return -1;
-	result = stack_mount_mapped(stack, userns, err);
-	stack_unmount(stack->scratchfd, "trees");
-	stack_unmount(stack->scratchfd, "base");
-	stack_unmount(stack->scratchfd, "own");
-	return result;
-}
-
 int stack_view(const struct stack *stack, int *out_fd, struct err *err)
 {
 	AUTO(stack_layers) struct stack_layers layers = STACK_LAYERS_INIT;
@@ -471,12 +479,41 @@ static int stack_probe(const struct stack *stack, struct err *err)
 	return 0;
 }
 
+/*
+ * The root is mounted with index=off, to which the kernel only warns where two
+ * mounts write to one upper directory. So we ask it first, with our lock on
+ * what holds the directory: nobody can mount it between question and mount.
+ */
+static int stack_seize(const struct stack *stack, struct err *err)
+{
+	if (flock(stack->ownfd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK
+			       ? err_set(err, ERR_BUSY, "the machine's files are another's")
+			       : err_os(err, errno, "lock the machine's files");
+	if (stack_probe(stack, err) == 0)
+		return 0;
+	return err->os == EBUSY ? err_set(err, ERR_BUSY, "the machine's files are still in use")
+				: -1;
+}
+
+int stack_mount(const struct stack *stack, struct err *err)
+{
+	auto_close int userns = userns_open(stack->first_id, err);
+	int result;
+
+	if (userns < 0 || stack_seize(stack, err) < 0)
+		return -1;
+	result = stack_mount_mapped(stack, userns, err);
+	stack_unmount(stack->scratchfd, "trees");
+	stack_unmount(stack->scratchfd, "base");
+	stack_unmount(stack->scratchfd, "own");
+	return result;
+}
+
 int stack_wait_idle(const struct stack *stack, int timeout_ms, struct err *err)
 {
 	int64_t end = clock_monotonic_ms() + timeout_ms;
 
-	if (!stack_takes_descriptors(stack))
-		return 0;
 	while (stack_probe(stack, err) < 0) {
 		if (err->os != EBUSY)
 			return -1;

@@ -10,6 +10,9 @@
  *
  * Never nested in one another: the mounts are made below scratchfd, which lies
  * in a mount namespace of our own.
+ *
+ * An upper directory has one mount at a time: who mounts it holds ownfd's flock
+ * and has asked the kernel whether a mount of a dead owner is left somewhere.
  */
 #pragma once
 
@@ -23,7 +26,7 @@
 struct stack {
 	int treesfd;                   /* trees/, which holds a directory for each diff id */
 	int basefd;                    /* etc_open_base()'s */
-	int ownfd;                     /* machines/<id>/: up, work */
+	int ownfd;                     /* machines/<id>/: up, work; carries the flock */
 	int scratchfd;                 /* where `root` is mounted */
 	const struct digest *diff_ids; /* bottom first */
 	size_t diff_id_count;
@@ -39,7 +42,11 @@ struct stack {
 int stack_correct(const struct stack *stack, struct err *err) MUST_CHECK;
 const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
 
-/* Mount the merged root on scratchfd/root. Single-threaded callers only. */
+/*
+ * Mount the merged root on scratchfd/root. Single-threaded callers only: the
+ * thread changes its fsuid and secure bits. ownfd is locked by it if it was
+ * not, and ERR_BUSY where another has the lock or some mount still uses `up`.
+ */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
 
 /* The trees alone, read-only, with natural owners; needs at least one. */
@@ -48,6 +55,5 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHE
 /*
  * Wait until no mount uses `up` any more, wherever it may live. ERR_BUSY when
  * one is still there after timeout_ms: `up` must then not be taken for a tree.
- * Kernels before 6.13 cannot be asked: there, as with by_name, it is success at once.
  */
 int stack_wait_idle(const struct stack *stack, int timeout_ms, struct err *err) MUST_CHECK;

@@ -14,6 +14,7 @@
 #include <ftw.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -80,12 +81,17 @@ static int make_place(void **state)
 	return 0;
 }
 
+static void unmount(const struct place *place, const char *name)
+{
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "%s/scratch/%s", place->dir, name);
+	(void)umount2(path, MNT_DETACH);
+}
+
 static void unmount_root(const struct place *place)
 {
-	char path[80];
-
-	(void)snprintf(path, sizeof(path), "%s/scratch/root", place->dir);
-	(void)umount2(path, MNT_DETACH);
+	unmount(place, "root");
 }
 
 static int end_place(void **state)
@@ -201,9 +207,8 @@ static void a_stack_ends_at_a_tree_that_hides_all_below_it(void **state)
 	assert_int_equal(close(view), 0);
 }
 
-static void an_upper_directory_in_use_is_no_tree_yet(void **state)
+static void assert_busy_while_mounted(struct place *place)
 {
-	struct place *place = *state;
 	struct err err = {0};
 
 	place->stack.diff_id_count = 1;
@@ -211,6 +216,83 @@ static void an_upper_directory_in_use_is_no_tree_yet(void **state)
 	check_err(stack_wait_idle(&place->stack, 20, &err), &err, ERR_BUSY);
 	unmount_root(place);
 	check_ok(stack_wait_idle(&place->stack, 5000, &err), &err);
+}
+
+static void an_upper_directory_in_use_is_no_tree_yet(void **state)
+{
+	assert_busy_while_mounted(*state);
+}
+
+static void it_is_so_where_layers_are_taken_by_name(void **state)
+{
+	struct place *place = *state;
+
+	place->stack.by_name = true;
+	assert_busy_while_mounted(place);
+}
+
+/* The same directories for a second machine, with descriptors of its own. */
+static struct stack second_of(const struct place *place)
+{
+	struct stack second = place->stack;
+
+	second.ownfd = openat(place->stack.ownfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	second.scratchfd = open_new(place->stack.scratchfd, "second");
+	assert_true(second.ownfd >= 0);
+	return second;
+}
+
+/* By descriptor and by name, since the kernel itself only warns of either. */
+static void assert_second_is_refused(struct stack *second)
+{
+	struct err err = {0};
+
+	for (int by_name = 0; by_name < 2; by_name++) {
+		second->by_name = by_name;
+		check_err(stack_mount(second, &err), &err, ERR_BUSY);
+		assert_int_equal(faccessat(second->scratchfd, "root/top", F_OK, 0), -1);
+	}
+}
+
+static void two_owners_never_mount_one_upper_directory(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+	struct stack second;
+
+	place->stack.diff_id_count = 1;
+	check_ok(stack_mount(&place->stack, &err), &err);
+	second = second_of(place);
+	assert_second_is_refused(&second);
+	unmount_root(place);
+	assert_second_is_refused(&second); /* its owner lives */
+	assert_int_equal(close(second.ownfd) + close(second.scratchfd), 0);
+}
+
+static void a_mount_that_outlives_its_owner_keeps_others_off(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+	struct stack second;
+	int rootfd;
+
+	place->stack.diff_id_count = 1;
+	check_ok(stack_mount(&place->stack, &err), &err);
+	second = second_of(place);
+	rootfd = openat(place->stack.scratchfd, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(rootfd >= 0);
+	unmount_root(place);
+	assert_int_equal(flock(place->stack.ownfd, LOCK_UN), 0); /* as its end would */
+	assert_second_is_refused(&second);
+	assert_int_equal(close(rootfd), 0);
+	check_ok(stack_wait_idle(&second, 5000, &err), &err);
+	/* what was mounted as volatile is not mounted again with its work directory */
+	assert_int_equal(renameat(second.ownfd, "work", second.ownfd, "spent"), 0);
+	assert_int_equal(mkdirat(second.ownfd, "work", 0700), 0);
+	check_ok(stack_mount(&second, &err), &err);
+	assert_top_is(second.scratchfd, "root/top", "0");
+	unmount(place, "second/root");
+	assert_int_equal(close(second.ownfd) + close(second.scratchfd), 0);
 }
 
 int main(void)
@@ -224,6 +306,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_stack_ends_at_a_tree_that_hides_all_below_it,
 						make_place, end_place),
 		cmocka_unit_test_setup_teardown(an_upper_directory_in_use_is_no_tree_yet,
+						make_place, end_place),
+		cmocka_unit_test_setup_teardown(it_is_so_where_layers_are_taken_by_name, make_place,
+						end_place),
+		cmocka_unit_test_setup_teardown(two_owners_never_mount_one_upper_directory,
+						make_place, end_place),
+		cmocka_unit_test_setup_teardown(a_mount_that_outlives_its_owner_keeps_others_off,
 						make_place, end_place),
 	};
 
