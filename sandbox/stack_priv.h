@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define STACK_TREES_MAX 498 /* overlayfs stacks 500; base and the view's empty one are ours */
+#define STACK_TREES_MAX 498 /* overlayfs stacks 500; base is ours, and one is left for views */
 
 struct stack {
 	int treesfd;                   /* trees/, which holds a directory for each diff id */
