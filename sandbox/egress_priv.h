@@ -4,7 +4,7 @@
  *
  * Threads: egress_open() starts one, in the namespaces and with the resource
  * limits of its caller; egress_close() ends it and may take as long as
- * lookup_close().
+ * upstream_close().
  */
 #pragma once
 

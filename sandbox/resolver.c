@@ -19,9 +19,9 @@ struct resolver_lookup {
 
 struct resolver {
 	struct loop *loop;
-	struct lookup *lookup;
+	struct upstream *upstream;
 	struct watch watch;
-	struct resolver_lookup *pending; /* at most LOOKUP_PENDING_MAX */
+	struct resolver_lookup *pending; /* at most UPSTREAM_PENDING_MAX */
 	void *by_text;                   /* a tree of struct resolver_name, see tsearch(3) */
 	struct resolver_name **names;    /* by address, from RESOLVER_FIRST */
 	size_t count;
@@ -86,9 +86,9 @@ static int resolver_add_host(struct resolver *resolver, const struct network_hos
 
 	if (!name)
 		name = resolver_add(resolver, host->name);
-	if (!name || name->target_count >= LOOKUP_ADDRESSES_MAX)
+	if (!name || name->target_count >= UPSTREAM_ADDRESSES_MAX)
 		return err_set(err, ERR_LIMIT, "host %s: more than %d addresses", host->name,
-			       LOOKUP_ADDRESSES_MAX);
+			       UPSTREAM_ADDRESSES_MAX);
 	if (!address_from((const struct sockaddr *)&host->address, &target))
 		return err_set(err, ERR_INVALID, "host %s: no internet address", host->name);
 	name->trusted = true;
@@ -98,7 +98,7 @@ static int resolver_add_host(struct resolver *resolver, const struct network_hos
 }
 
 /* Keep of an answer what may be dialled. */
-static void resolver_refresh(struct resolver_name *name, const struct lookup_answer *answer)
+static void resolver_refresh(struct resolver_name *name, const struct upstream_answer *answer)
 {
 	name->target_count = 0;
 	for (size_t i = 0; i < answer->count; i++) {
@@ -108,7 +108,7 @@ static void resolver_refresh(struct resolver_name *name, const struct lookup_ans
 	name->fresh_until = clock_monotonic_ms() + RESOLVER_FRESH_MS;
 }
 
-static bool resolver_is_reachable(const struct lookup_answer *answer)
+static bool resolver_is_reachable(const struct upstream_answer *answer)
 {
 	for (size_t i = 0; i < answer->count; i++) {
 		if (address_kind(&answer->addresses[i]) != ADDRESS_REFUSED)
@@ -118,8 +118,9 @@ static bool resolver_is_reachable(const struct lookup_answer *answer)
 }
 
 /* What an answer means: a name, or why there is none. */
-static struct resolver_name *
-resolver_learn(struct resolver *resolver, const struct lookup_answer *answer, enum dns_rcode *rcode)
+static struct resolver_name *resolver_learn(struct resolver *resolver,
+					    const struct upstream_answer *answer,
+					    enum dns_rcode *rcode)
 {
 	struct resolver_name *name;
 
@@ -147,7 +148,7 @@ static struct resolver_lookup **resolver_find_pending(struct resolver *resolver,
 	return at;
 }
 
-static void resolver_tell(struct resolver *resolver, const struct lookup_answer *answer)
+static void resolver_tell(struct resolver *resolver, const struct upstream_answer *answer)
 {
 	struct resolver_lookup **link = resolver_find_pending(resolver, answer->name);
 	auto_free struct resolver_lookup *lookup = *link;
@@ -169,10 +170,10 @@ static void resolver_tell(struct resolver *resolver, const struct lookup_answer 
 static void resolver_on_answers(void *ctx, uint32_t events)
 {
 	struct resolver *resolver = ctx;
-	struct lookup_answer *answer;
+	struct upstream_answer *answer;
 
 	(void)events;
-	while ((answer = lookup_take(resolver->lookup))) {
+	while ((answer = upstream_take(resolver->upstream))) {
 		resolver_tell(resolver, answer);
 		free(answer);
 	}
@@ -187,9 +188,9 @@ int resolver_open(struct loop *loop, const struct network_host *hosts, size_t ho
 	if (!resolver)
 		abort();
 	resolver->loop = loop;
-	rc = lookup_open(&resolver->lookup, err);
+	rc = upstream_open(&resolver->upstream, err);
 	if (rc == 0) {
-		resolver->watch = (struct watch){.fd = lookup_fd(resolver->lookup),
+		resolver->watch = (struct watch){.fd = upstream_fd(resolver->upstream),
 						 .ready = resolver_on_answers,
 						 .ctx = resolver};
 		rc = loop_watch(loop, &resolver->watch, EPOLLIN, err);
@@ -218,7 +219,7 @@ void resolver_close(struct resolver *resolver)
 	if (!resolver)
 		return;
 	loop_unwatch(resolver->loop, &resolver->watch);
-	lookup_close(resolver->lookup);
+	upstream_close(resolver->upstream);
 	while (resolver->pending) {
 		struct resolver_lookup *lookup = resolver->pending;
 
@@ -242,7 +243,7 @@ void resolver_ask(struct resolver *resolver, const char *name, struct resolver_w
 	}
 	link = resolver_find_pending(resolver, name);
 	if (!*link) {
-		if (lookup_ask(resolver->lookup, name, &err) < 0) {
+		if (upstream_ask(resolver->upstream, name, &err) < 0) {
 			waiter->done(waiter->ctx, NULL, DNS_SERVFAIL);
 			return;
 		}

@@ -16,9 +16,9 @@
  */
 #pragma once
 
-#include "sandbox/lookup_priv.h"
 #include "sandbox/loop_priv.h"
 #include "sandbox/network.h"
+#include "sandbox/upstream_priv.h"
 
 #define RESOLVER_FRESH_MS 30000
 #define RESOLVER_NAMES_MAX 65533   /* 198.18.0.2 and up; more are SERVFAIL */

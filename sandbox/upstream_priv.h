@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup_priv.h - names looked up the way the host does it: files, DNS,
+ * upstream_priv.h - names looked up the way the host does it: files, DNS,
  * whatever nsswitch.conf says.
  *
  * getaddrinfo() blocks for as long as it likes and cannot be interrupted, so
@@ -16,28 +16,28 @@
 #include "sandbox/address_priv.h"
 #include "sandbox/dns_priv.h"
 
-#define LOOKUP_ADDRESSES_MAX 8 /* more than a client would try */
-#define LOOKUP_THREADS_MAX 8
-#define LOOKUP_PENDING_MAX 256
+#define UPSTREAM_ADDRESSES_MAX 8 /* more than a client would try */
+#define UPSTREAM_THREADS_MAX 8
+#define UPSTREAM_PENDING_MAX 256
 
-struct lookup;
+struct upstream;
 
-struct lookup_answer {
-	struct lookup_answer *next;
+struct upstream_answer {
+	struct upstream_answer *next;
 	enum dns_rcode rcode; /* DNS_NOERROR, also without any address */
 	size_t count;
-	union address addresses[LOOKUP_ADDRESSES_MAX]; /* the best first; no ports */
+	union address addresses[UPSTREAM_ADDRESSES_MAX]; /* the best first; no ports */
 	char name[NAME_TEXT_MAX];
 };
 
-int lookup_open(struct lookup **out, struct err *err) MUST_CHECK;
-void lookup_close(struct lookup *lookup);
+int upstream_open(struct upstream **out, struct err *err) MUST_CHECK;
+void upstream_close(struct upstream *upstream);
 
 /* Readable while there may be answers to take. */
-int lookup_fd(const struct lookup *lookup);
+int upstream_fd(const struct upstream *upstream);
 
-/* ERR_BUSY above LOOKUP_PENDING_MAX. */
-int lookup_ask(struct lookup *lookup, const char *name, struct err *err) MUST_CHECK;
+/* ERR_BUSY above UPSTREAM_PENDING_MAX. */
+int upstream_ask(struct upstream *upstream, const char *name, struct err *err) MUST_CHECK;
 
 /* The next answer, to be freed with free(); NULL for none. */
-struct lookup_answer *lookup_take(struct lookup *lookup);
+struct upstream_answer *upstream_take(struct upstream *upstream);
