@@ -260,7 +260,7 @@ static int asker_spawn(const struct asker *asker, const char *role, int fd, stru
 	return proc_spawn(&spec, out, err);
 }
 
-/* A status of 126 or 127 says that it could not be started. */
+/* The result of a call, or that its worker could not be started. */
 static int asker_reap(const struct asker *asker, struct proc *proc, int result, struct err *err)
 {
 	struct err ignored;
@@ -268,9 +268,8 @@ static int asker_reap(const struct asker *asker, struct proc *proc, int result, 
 
 	if (proc_wait(proc, ASKER_LEAVE_MS, NULL, &status, &ignored) < 0)
 		proc_forget(proc);
-	else if (result == 0 && (status == 126 || status == 127))
-		return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?",
-			       asker->worker_path);
+	else if (result == 0)
+		return proc_check_started(status, asker->worker_path, err);
 	return result;
 }
 

@@ -35,7 +35,7 @@ static int crew_start(struct crew *crew, struct err *err)
 	return 0;
 }
 
-/* A status of 126 or 127 says that it could not be started. */
+/* ERR_UNAVAILABLE where it could not be started. */
 static int crew_end(struct crew *crew, struct err *err)
 {
 	int status = 0;
@@ -44,10 +44,7 @@ static int crew_end(struct crew *crew, struct err *err)
 	crew->sockfd = -1;
 	if (crew->proc.pid > 0 && proc_wait(&crew->proc, CREW_END_MS, NULL, &status, err) < 0)
 		proc_done(&crew->proc);
-	if (status != 126 && status != 127)
-		return 0;
-	return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?",
-		       crew->worker_path);
+	return proc_check_started(status, crew->worker_path, err);
 }
 
 int crew_fork(struct crew *crew, const int *fds, size_t fd_count, struct err *err)

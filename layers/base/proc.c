@@ -14,6 +14,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* What a shell's status is for a program that could not be started. */
+#define PROC_NOT_EXECUTABLE 126
+#define PROC_NOT_FOUND 127
+
 /*
  * The child, between vfork-like clone and exec: async-signal-safe calls only.
  * Descriptors are first moved above the range in which they must end, so that
@@ -59,16 +63,16 @@ static void proc_child(const struct proc_spec *spec, pid_t parent)
 	if (spec->die_with_parent) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
-			_exit(127);
+			_exit(PROC_NOT_FOUND);
 	}
 	proc_reset_signals();
 	if (proc_place_fds(spec) < 0)
-		_exit(127);
+		_exit(PROC_NOT_FOUND);
 	memcpy(&argv, &spec->argv, sizeof(argv));
 	memcpy(&envp, spec->envp ? (const void *)&spec->envp : (const void *)&environ,
 	       sizeof(envp));
 	(void)execve(spec->path, argv, envp);
-	_exit(errno == ENOENT ? 127 : 126);
+	_exit(errno == ENOENT ? PROC_NOT_FOUND : PROC_NOT_EXECUTABLE);
 }
 
 int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err)
@@ -143,6 +147,13 @@ int proc_wait(struct proc *proc, int timeout_ms, const struct cancel *cancel, in
 		if (n == 0)
 			return err_set(err, ERR_TIMEOUT, "not ended after %d ms", timeout_ms);
 	}
+}
+
+int proc_check_started(int status, const char *path, struct err *err)
+{
+	if (status != PROC_NOT_EXECUTABLE && status != PROC_NOT_FOUND)
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?", path);
 }
 
 void proc_done(struct proc *proc)

@@ -42,6 +42,12 @@ int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err) 
 int proc_wait(struct proc *proc, int timeout_ms, const struct cancel *cancel, int *out_status,
 	      struct err *err) MUST_CHECK;
 
+/*
+ * A status of 126 or 127 says, as in a shell, that the program could not be
+ * started: ERR_UNAVAILABLE with its path.
+ */
+int proc_check_started(int status, const char *path, struct err *err) MUST_CHECK;
+
 /* Let it live on, a stranger: it is no longer ours to end or to wait for. */
 void proc_forget(struct proc *proc);
 

@@ -62,6 +62,19 @@ static void a_program_that_is_not_there_ends_with_127(void **state)
 	check_ok(proc_spawn(&spec, &proc, &err), &err);
 	check_ok(proc_wait(&proc, 10000, NULL, &status, &err), &err);
 	assert_int_equal(status, 127);
+	check_err(proc_check_started(status, spec.path, &err), &err, ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.text, spec.path));
+}
+
+static void a_program_that_ran_was_started(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	check_ok(proc_check_started(0, "/bin/true", &err), &err);
+	check_ok(proc_check_started(125, "/bin/true", &err), &err);
+	check_ok(proc_check_started(128 + SIGKILL, "/bin/true", &err), &err);
+	check_err(proc_check_started(126, "/etc/passwd", &err), &err, ERR_UNAVAILABLE);
 }
 
 static void waiting_ends_at_the_timeout_and_the_child_goes_on(void **state)
@@ -108,6 +121,7 @@ int main(void)
 		cmocka_unit_test(the_status_is_as_a_shell_has_it),
 		cmocka_unit_test(a_child_has_the_listed_descriptors_and_no_other),
 		cmocka_unit_test(a_program_that_is_not_there_ends_with_127),
+		cmocka_unit_test(a_program_that_ran_was_started),
 		cmocka_unit_test(waiting_ends_at_the_timeout_and_the_child_goes_on),
 		cmocka_unit_test(a_cancel_ends_the_waiting),
 	};
