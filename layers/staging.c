@@ -73,7 +73,7 @@ int staging_open(struct store *store, struct staging *out, struct err *err)
 	staging.fd = openat(staging.lockfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (staging.fd < 0)
 		return err_os(err, errno, "open %s/tmp/%s", store->path, staging.name);
-	store_spread(staging.fd);
+	fd_spread(staging.fd);
 	*out = staging;
 	staging = STAGING_INIT;
 	return 0;

@@ -13,10 +13,8 @@
 #include "layers/store_priv.h"
 
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #define STORE_VERSION_TEXT "1\n"  /* STORE_FORMAT */
@@ -176,18 +174,6 @@ static int store_flock(const struct store *store, int how, struct err *err)
 	return 0;
 }
 
-/* Subdirectories of such a directory start in a block group of their own. */
-void store_spread(int dirfd)
-{
-	unsigned flags;
-
-	/* Only ext4 has the flag, and without it things merely take longer. */
-	if (ioctl(dirfd, FS_IOC_GETFLAGS, &flags) < 0)
-		return;
-	flags |= FS_TOPDIR_FL;
-	(void)ioctl(dirfd, FS_IOC_SETFLAGS, &flags);
-}
-
 static int store_open_dir(struct store *store, enum store_dir dir, bool create, struct err *err)
 {
 	const char *name = store_dirs[dir].name;
@@ -201,7 +187,7 @@ static int store_open_dir(struct store *store, enum store_dir dir, bool create, 
 	if (store->dirs[dir] < 0)
 		return err_os(err, errno, "open %s/%s", store->path, name);
 	if (create && store_dirs[dir].topdir)
-		store_spread(store->dirs[dir]);
+		fd_spread(store->dirs[dir]);
 	return 0;
 }
 

@@ -48,8 +48,5 @@ int store_blobs(struct store *store, const struct store_blobs **out, struct err 
  */
 int store_session(struct store *store, struct err *err) MUST_CHECK;
 
-/* Let subdirectories born in this one start in block groups of their own. */
-void store_spread(int dirfd);
-
 /* This boot's id, read once. */
 int store_boot(struct store *store, char out[static BOOT_ID_MAX], struct err *err) MUST_CHECK;

@@ -17,6 +17,7 @@
 #include "sandbox/machine.h"
 
 #define LOG_MODULE "sandbox"
+#include "layers/base/fd.h"
 #include "layers/base/log.h"
 #include "layers/base/path.h"
 #include "sandbox/bundle_priv.h"
@@ -31,11 +32,9 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/mount.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -183,17 +182,6 @@ static int machine_mount_scratch(struct machine *machine, struct err *err)
 	return 0;
 }
 
-/* ext4 is slow where much was deleted lately; a top directory's children begin elsewhere. */
-static void machine_spread(int dirfd)
-{
-	int flags;
-
-	if (ioctl(dirfd, FS_IOC_GETFLAGS, &flags) == 0) {
-		flags |= FS_TOPDIR_FL;
-		(void)ioctl(dirfd, FS_IOC_SETFLAGS, &flags);
-	}
-}
-
 /* What / is below the upper directory: the highest tree's, or its correction's. */
 static int machine_stat_lower(const struct machine *machine, struct stat *out, struct err *err)
 {
@@ -221,7 +209,7 @@ static int machine_make_upper(const struct machine *machine, struct err *err)
 
 	if (machine_stat_lower(machine, &st, err) < 0)
 		return -1;
-	machine_spread(ownfd);
+	fd_spread(ownfd);
 	if (mkdirat(ownfd, "up", 0700) < 0 || mkdirat(ownfd, "work", 0700) < 0 ||
 	    fchownat(ownfd, "up", st.st_uid, st.st_gid, 0) < 0 ||
 	    fchmodat(ownfd, "up", st.st_mode & 07777, 0) < 0)
