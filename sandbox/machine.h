@@ -23,9 +23,6 @@
 #include "layers/tree.h"
 #include "sandbox/network.h"
 
-#define MACHINE_TREES_MAX 498 /* overlayfs stacks 500; one is ours, one is left for views */
-#define MACHINE_IDS 65536     /* ids in a machine's range */
-
 struct machine;
 
 struct machine_limits {
@@ -63,7 +60,10 @@ int machine_enter_private(struct err *err) MUST_CHECK;
  */
 void machine_hasten(void);
 
-/* Allocate the id range and machines/<id>/, mount the root. No process yet. */
+/*
+ * Allocate the id range and machines/<id>/, mount the root. No process yet.
+ * ERR_LIMIT for more trees than overlayfs stacks, ERR_BUSY when no range is free.
+ */
 int machine_open(const struct machine_spec *spec, struct machine **out, struct err *err) MUST_CHECK;
 
 struct machine_command {

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#define USERNS_IDS 65536
+#define USERNS_IDS 65536 /* in a machine's range */
 
 /*
  * Slots lie between the ranges that systemd gives to its containers and the

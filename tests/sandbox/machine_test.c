@@ -5,6 +5,7 @@
  * The first argument, if there is one, is a role: "owner DIR" opens a machine
  * of DIR's store, runs a command that never ends, and is killed by a test.
  */
+#include "sandbox/userns_priv.h"
 #include "tests/sandbox/rig.h"
 
 #include <fcntl.h>
@@ -309,8 +310,7 @@ static void machines_side_by_side_have_ids_of_their_own(void **state)
 	AUTO(machine) struct machine *two = rig_plain_machine(*state);
 
 	assert_int_not_equal(machine_first_id(one), machine_first_id(two));
-	assert_true(machine_first_id(one) % MACHINE_IDS == 0 &&
-		    machine_first_id(one) >= MACHINE_IDS);
+	assert_true(machine_first_id(one) % USERNS_IDS == 0 && machine_first_id(one) >= USERNS_IDS);
 	rig_expect(one, "echo one >/f", 0, "");
 	rig_expect(two, "cat /f 2>/dev/null; cat /proc/self/uid_map >/dev/null", 0, "");
 	rig_expect(one, "cat /f", 0, "one\n");
