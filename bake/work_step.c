@@ -289,6 +289,7 @@ static int work_keep_log(struct step_work *work, struct err *err)
 
 static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
 {
+	auto_close int hold = -1; /* of the tree, until it is recorded */
 	AUTO(meta) struct meta *meta = NULL;
 	struct step_record *record = &work->record;
 
@@ -296,13 +297,14 @@ static int work_commit(struct step_work *work, int dirfd, const char *name, stru
 	    work_fill_record(work, meta, err) < 0)
 		return -1;
 	meta_abort(steal_ptr(&meta));
-	if (!record->empty && !record->cut_off &&
-	    tree_place(work->store, &record->diff_id, dirfd, name, err) < 0)
-		return -1;
+	if (!record->empty && !record->cut_off) {
+		hold = tree_place(work->store, &record->diff_id, dirfd, name, err);
+		if (hold < 0)
+			return -1;
+	}
 	if (meta_begin(work->store, META_WRITE, &meta, err) < 0)
 		return -1;
-	if (!record->empty && !record->cut_off &&
-	    tree_record(meta, work->store, &record->diff_id, err) < 0)
+	if (hold >= 0 && tree_record(meta, work->store, &record->diff_id, err) < 0)
 		return -1;
 	if (step_put(meta, record, err) < 0)
 		return -1;

@@ -291,11 +291,14 @@ static int receive_record_tar(struct meta *meta, const struct receive_spec *spec
 static int receive_record(struct receive *receive, struct err *err)
 {
 	const struct receive_spec *spec = &receive->spec;
+	auto_close int hold = -1;
 	AUTO(meta) struct meta *meta = NULL;
 	bool ours = receive->treefd >= 0;
 
-	if (ours &&
-	    tree_place(receive->store, &spec->diff_id, receive->staging.fd, TREE_NAME, err) < 0)
+	if (ours)
+		hold = tree_place(receive->store, &spec->diff_id, receive->staging.fd, TREE_NAME,
+				  err);
+	if (ours && hold < 0)
 		return -1;
 	if (meta_begin(receive->store, META_WRITE, &meta, err) < 0 ||
 	    (ours && tree_record(meta, receive->store, &spec->diff_id, err) < 0) ||

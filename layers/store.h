@@ -63,7 +63,7 @@ uint64_t store_map_bytes(const struct store *store);
 
 /*
  * Sweep what killed processes left: what lies in tmp/ and is not held by a
- * flock, trees of another boot that were never synced, trees that nobody
+ * flock, trees of another boot that were never synced, trees that were never
  * recorded, the trash. Cheap when there is nothing; machines/ is swept by its
  * owner, sandbox/. May run in a thread of its own, and in several processes;
  * ERR_CANCELLED leaves the rest to the next one.

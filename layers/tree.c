@@ -8,26 +8,26 @@
  *	trees.unsynced  diff id hex  atMs, boot: as above; gone when `boot` is
  *
  * A tree's life:       directory               record           to tree_find()
- *	1 placed     trees/<hex>             none             a miss
+ *	1 placed     trees/<hex>, held       none             a miss
  *	2 recorded   the same                with boot        a hit in this boot
  *	3 settled    the same, on the disk   without boot     a hit
  *
- * What died at 1 is complete as long as the machine runs, since its pages are
- * in the cache, and the next one who places the same tree takes it over.
+ * Whoever places a tree holds its directory (hold.h) from before 1 until 2 is
+ * durable. So a directory that can be held, and then has no record, is nobody's:
+ * a power cut may have taken its files' bytes, and no machine stands on it. It
+ * is replaced by the next one who places a tree of that name, or swept.
  */
 #include "layers/tree.h"
 
+#include "layers/base/hold.h"
 #include "layers/trash_priv.h"
 #include "layers/tree_priv.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #define TREE_TABLE "trees"
 #define TREE_UNSYNCED "trees.unsynced"
-#define TREE_RECORD_MS 3600000 /* nobody takes longer from placing to recording */
 
 /* The hex digits of a diff id: name of the directory, key of the record. */
 struct tree_name {
@@ -59,21 +59,37 @@ static int tree_is_recorded(struct store *store, struct meta *meta, const char *
 	return str_equal(unsynced, str_of(boot));
 }
 
+/* 1 there is such a record and the directory, 0 one of them is missing, -1. */
+static int tree_find_in(struct store *store, struct meta *meta, const char *hex, struct err *err)
+{
+	int found = tree_is_recorded(store, meta, hex, err);
+
+	if (found <= 0)
+		return found;
+	if (faccessat(store->dirs[STORE_TREES], hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : err_os(err, errno, "look for the tree %s", hex);
+}
+
 int tree_find(struct store *store, const struct digest *diff_id, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct tree_name name;
-	int found;
 
 	tree_name_make(diff_id, &name);
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = tree_is_recorded(store, meta, name.hex, err);
-	if (found <= 0)
-		return found;
-	if (faccessat(store->dirs[STORE_TREES], name.hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return 1;
-	return errno == ENOENT ? 0 : err_os(err, errno, "look for the tree %s", name.hex);
+	return tree_find_in(store, meta, name.hex, err);
+}
+
+/* Whether there is any record of it, as of now. 1, 0 or -1. */
+static int tree_has_record(struct store *store, const char *hex, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	return meta_has(meta, TREE_TABLE, str_of(hex), err);
 }
 
 static int tree_forget_in(struct meta *meta, const char *hex, struct err *err)
@@ -84,88 +100,86 @@ static int tree_forget_in(struct meta *meta, const char *hex, struct err *err)
 	return 0;
 }
 
-/* A record without a good directory would vouch for the next one of its name. */
+/*
+ * A record without a good directory would vouch for the next one of its name.
+ * Until the write transaction somebody else may have made it good again.
+ */
 static int tree_forget_stale(struct store *store, const char *hex, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	int found;
+	int found = tree_has_record(store, hex, err);
 
-	if (meta_begin(store, META_READ, &meta, err) < 0)
-		return -1;
-	found = meta_has(meta, TREE_TABLE, str_of(hex), err);
 	if (found <= 0)
 		return found;
-	meta_abort(steal_ptr(&meta));
-	if (meta_begin(store, META_WRITE, &meta, err) < 0 || tree_forget_in(meta, hex, err) < 0)
+	if (meta_begin(store, META_WRITE, &meta, err) < 0)
+		return -1;
+	found = tree_find_in(store, meta, hex, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (tree_forget_in(meta, hex, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
 }
 
-/* When the directory got its name: its ctime. 1, 0 where it is gone, -1. */
-static int tree_placed_ms(const struct store *store, const char *hex, int64_t *out, struct err *err)
-{
-	struct stat st;
-
-	if (fstatat(store->dirs[STORE_TREES], hex, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		*out = (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000;
-		return 1;
-	}
-	return errno == ENOENT ? 0 : err_os(err, errno, "look at the tree %s", hex);
-}
-
 /*
- * Whether a directory without a good record is nobody's: placed before this
- * boot, so that a power cut may have taken its files' bytes, or so long ago
- * that nobody will record it any more.
+ * Another directory has the name. Whoever is about to record it is waited for;
+ * recorded it stays, since a machine may stand on it, and else it was nobody's.
+ * 1 done, 0 it went away, -1.
  */
-static bool tree_is_nobodys(int64_t placed_ms)
+static int tree_contend(struct store *store, const struct tree_name *tree, int dirfd,
+			const char *name, struct err *err)
 {
-	int64_t now = clock_now_ms();
-	struct timespec up;
+	int treesfd = store->dirs[STORE_TREES];
+	auto_close int theirs = -1;
+	int found = hold_wait(treesfd, tree->hex, &theirs, err);
 
-	(void)clock_gettime(CLOCK_BOOTTIME, &up);
-	return placed_ms < now - (int64_t)up.tv_sec * 1000 || placed_ms < now - TREE_RECORD_MS;
-}
-
-/*
- * Another directory has the name, and no good record. Fresh, it is as good as
- * ours and may be in use at any moment. 1 done, 0 it vanished, -1.
- */
-static int tree_replace(struct store *store, const char *hex, int dirfd, const char *name,
-			struct err *err)
-{
-	int64_t placed = 0;
-	int there = tree_placed_ms(store, hex, &placed, err);
-
-	if (there <= 0)
-		return there;
-	if (tree_is_nobodys(placed) &&
-	    renameat2(dirfd, name, store->dirs[STORE_TREES], hex, RENAME_EXCHANGE) < 0)
-		return errno == ENOENT ? 0 : err_os(err, errno, "replace the tree %s", hex);
+	if (found <= 0)
+		return found;
+	found = tree_has_record(store, tree->hex, err);
+	if (found < 0)
+		return -1;
+	if (found == 0 && renameat2(dirfd, name, treesfd, tree->hex, RENAME_EXCHANGE) < 0)
+		return err_os(err, errno, "replace the tree %s", tree->hex);
 	return store_set_aside(store, dirfd, name, err) < 0 ? -1 : 1;
+}
+
+static int tree_give_name(struct store *store, const struct tree_name *tree, int dirfd,
+			  const char *name, struct err *err)
+{
+	int treesfd = store->dirs[STORE_TREES];
+
+	while (renameat2(dirfd, name, treesfd, tree->hex, RENAME_NOREPLACE) < 0) {
+		int done;
+
+		if (errno != EEXIST)
+			return err_os(err, errno, "place the tree %s", tree->hex);
+		done = tree_contend(store, tree, dirfd, name, err);
+		if (done != 0)
+			return done < 0 ? -1 : 0;
+	}
+	return 0;
 }
 
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err)
 {
+	auto_close int hold = -1;
 	struct tree_name tree;
-	int found = tree_find(store, diff_id, err);
+	int found;
 
+	tree_name_make(diff_id, &tree);
+	found = hold_wait(dirfd, name, &hold, err);
 	if (found < 0)
 		return -1;
-	if (found == 1)
-		return store_set_aside(store, dirfd, name, err);
-	tree_name_make(diff_id, &tree);
-	if (tree_forget_stale(store, tree.hex, err) < 0)
+	if (hold < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s, to be a tree, is no directory", name);
+	found = tree_find(store, diff_id, err);
+	if (found < 0 || (found == 1 && store_set_aside(store, dirfd, name, err) < 0))
 		return -1;
-	while (renameat2(dirfd, name, store->dirs[STORE_TREES], tree.hex, RENAME_NOREPLACE) < 0) {
-		if (errno != EEXIST)
-			return err_os(err, errno, "place the tree %s", tree.hex);
-		found = tree_replace(store, tree.hex, dirfd, name, err);
-		if (found != 0)
-			return found < 0 ? -1 : 0;
-	}
-	return 0;
+	if (found == 0 && (tree_forget_stale(store, tree.hex, err) < 0 ||
+			   tree_give_name(store, &tree, dirfd, name, err) < 0))
+		return -1;
+	return steal_fd(&hold);
 }
 
 int tree_record(struct meta *meta, struct store *store, const struct digest *diff_id,
@@ -192,10 +206,10 @@ int tree_record(struct meta *meta, struct store *store, const struct digest *dif
 int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err)
 {
+	auto_close int hold = tree_place(store, diff_id, dirfd, name, err);
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (tree_place(store, diff_id, dirfd, name, err) < 0 ||
-	    meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	if (hold < 0 || meta_begin(store, META_WRITE, &meta, err) < 0 ||
 	    tree_record(meta, store, diff_id, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
@@ -318,35 +332,33 @@ static int tree_sweep_unsynced(struct store *store, struct err *err)
 	return meta_commit(steal_ptr(&meta), err);
 }
 
-/* A directory that nobody recorded, and nobody is about to. */
-static int tree_sweep_orphan(struct store *store, struct meta *meta, const char *hex,
-			     struct err *err)
+/* A directory without a record, unless somebody is about to write it. */
+static int tree_sweep_orphan(struct store *store, const char *hex, struct err *err)
 {
-	int64_t placed = 0;
-	int found = meta_has(meta, TREE_TABLE, str_of(hex), err);
+	auto_close int hold = -1;
+	int found = tree_has_record(store, hex, err);
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	found = tree_placed_ms(store, hex, &placed, err);
-	if (found <= 0 || !tree_is_nobodys(placed))
+	found = hold_try(store->dirs[STORE_TREES], hex, &hold, err);
+	if (found <= 0)
+		return found;
+	found = tree_has_record(store, hex, err); /* it may have been written before we held it */
+	if (found != 0)
 		return found < 0 ? -1 : 0;
 	return trash_take(store, store->dirs[STORE_TREES], hex, err) < 0 ? -1 : 0;
 }
 
 static int tree_sweep_orphans(struct store *store, struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
 	auto_dir DIR *dir = NULL;
 	struct dirent *entry;
 
 	if (fd_open_dir(store->dirs[STORE_TREES], ".", &dir, err) < 0)
 		return err_ctx(err, "%s/trees", store->path);
-	if (meta_begin(store, META_READ, &meta, err) < 0)
-		return -1;
 	while ((entry = readdir(dir))) {
-		if (!fd_is_dots(entry->d_name) &&
-		    tree_sweep_orphan(store, meta, entry->d_name, err) < 0)
-			return -1;
+		if (!fd_is_dots(entry->d_name) && tree_sweep_orphan(store, entry->d_name, err) < 0)
+			return err_ctx(err, "%s/trees", store->path);
 	}
 	return 0;
 }

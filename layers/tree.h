@@ -32,8 +32,10 @@ int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, con
 
 /*
  * The same in two parts, for a caller whose transaction holds more: rename
- * before it, record in it, within the hour. Between the two it must not be
- * mounted. A directory that nobody recorded is swept.
+ * before it, record in it. tree_place() returns a descriptor to close when the
+ * transaction is done; until then nobody sweeps or replaces the directory, and
+ * whoever places the same tree waits. Between the two it must not be mounted.
+ * A directory that was never recorded is swept.
  */
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err) MUST_CHECK;

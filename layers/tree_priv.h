@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree_priv.h - trees that a power cut may have damaged, or that nobody recorded. */
+/* tree_priv.h - trees that a power cut may have damaged, or that were never recorded. */
 #pragma once
 
 #include "layers/store_priv.h"
