@@ -34,6 +34,7 @@ struct bake {
 	struct crew crew;
 	struct sweeper *sweeper; /* from the first step on that is made */
 	struct instruction *steps;
+	struct digest *keys; /* of the steps; zero for one that changes no file */
 	struct state state;
 	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
 	int64_t created_ms; /* of the last step, or the base */
@@ -76,7 +77,8 @@ static int bake_check_context(const struct bake *bake, const struct instruction 
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
 	bake->steps = calloc(bake->spec->step_count + 1, sizeof(*bake->steps));
-	if (!bake->steps)
+	bake->keys = calloc(bake->spec->step_count + 1, sizeof(*bake->keys));
+	if (!bake->steps || !bake->keys)
 		abort();
 	for (size_t i = 0; i < bake->spec->step_count; i++) {
 		if (instruction_parse(bake->spec->steps[i], &bake->steps[i], err) < 0 ||
@@ -278,6 +280,7 @@ static int bake_made_step(struct bake *bake, const struct instruction *ready, st
 	if (bake_digest_sources(bake, ready, &content, err) < 0)
 		return -1;
 	key_make(&parts, &key);
+	bake->keys[bake->step - 1] = key;
 	if (!bake->options->no_cache)
 		found = bake_find(bake, &key, false, &record, err);
 	if (found < 0)
@@ -403,7 +406,8 @@ static int bake_store_image(struct bake *bake, struct str config, struct str man
 	bake_end_snapshot(bake);
 	if (blob_put(store, config, &digest, err) < 0 ||
 	    blob_put(store, manifest, &digest, err) < 0 ||
-	    meta_begin(store, META_WRITE, &meta, err) < 0 || image_put(meta, &image, err) < 0)
+	    meta_begin(store, META_WRITE, &meta, err) < 0 || image_put(meta, &image, err) < 0 ||
+	    image_put_steps(meta, &image.manifest, bake->keys, bake->spec->step_count, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
 }
@@ -455,6 +459,7 @@ static void bake_done(struct bake *bake, int result)
 	for (size_t i = 0; bake->steps && i < bake->spec->step_count; i++)
 		instruction_done(&bake->steps[i]);
 	free(bake->steps);
+	free(bake->keys);
 	state_done(&bake->state);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define IMAGES "images"
+#define IMAGE_STEPS "images.steps"
 
 static int image_parse(struct str key, const json_t *record, struct image *out, struct err *err)
 {
@@ -62,6 +63,58 @@ int image_put(struct meta *meta, const struct image *image, struct err *err)
 	(void)json_object_set_new(record, "slug", json_from_str(image->slug));
 	(void)json_object_set_new(record, "base", json_from_str(image->base));
 	return meta_put(meta, IMAGES, str_of(digest_format(&image->manifest, text)), record, err);
+}
+
+static int image_parse_steps(const json_t *list, struct digest *out, struct err *err)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *key = json_array_get(list, i);
+
+		if (json_is_string(key) && digest_parse(json_str(key), &out[i], err) < 0)
+			return err_ctx(err, "steps of an image");
+	}
+	return 0;
+}
+
+int image_find_steps(struct meta *meta, const struct digest *manifest, struct digest **out,
+		     size_t *out_count, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	auto_free struct digest *keys = NULL;
+	char text[DIGEST_TEXT_MAX];
+	json_t *list;
+	int found =
+		meta_get(meta, IMAGE_STEPS, str_of(digest_format(manifest, text)), &record, err);
+
+	if (found != 1)
+		return found;
+	if (json_need_array(record, IMAGE_STEPS, "keys", &list, err) < 0)
+		return -1;
+	keys = calloc(json_array_size(list) + 1, sizeof(*keys));
+	if (!keys)
+		abort();
+	if (image_parse_steps(list, keys, err) < 0)
+		return -1;
+	*out = steal_ptr(&keys);
+	*out_count = json_array_size(list);
+	return 1;
+}
+
+int image_put_steps(struct meta *meta, const struct digest *manifest, const struct digest *keys,
+		    size_t count, struct err *err)
+{
+	static const struct digest none;
+	AUTO(json) json_t *record = json_pack("{s:i, s:[]}", "v", 1, "keys");
+	char text[DIGEST_TEXT_MAX];
+
+	if (!record)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		(void)json_array_append_new(json_object_get(record, "keys"),
+					    digest_equal(&keys[i], &none)
+						    ? json_null()
+						    : json_string(digest_format(&keys[i], text)));
+	return meta_put(meta, IMAGE_STEPS, str_of(digest_format(manifest, text)), record, err);
 }
 
 struct image_walk {

@@ -3,7 +3,8 @@
  * image.h - finished images: table `images`, one record a manifest digest.
  *
  * A record is written in the transaction that makes the image known; manifest,
- * config and layers are durable before it.
+ * config and layers are durable before it. The keys of its steps lie in a table
+ * of their own, `images.steps`, since only who asks for logs reads them.
  */
 #pragma once
 
@@ -20,6 +21,16 @@ struct image {
 	struct str base;    /* borrowed: as the spec had it */
 	json_t *record;     /* owned */
 };
+
+/*
+ * Each step's key, in order; all zero for one that only changed the
+ * configuration. 1 and an array that the caller frees, 0 when the image was not
+ * baked here, -1.
+ */
+int image_find_steps(struct meta *meta, const struct digest *manifest, struct digest **out,
+		     size_t *out_count, struct err *err) MUST_CHECK;
+int image_put_steps(struct meta *meta, const struct digest *manifest, const struct digest *keys,
+		    size_t count, struct err *err) MUST_CHECK;
 
 /* 1 hit, 0 miss, -1. */
 int image_find(struct meta *meta, const struct digest *manifest, struct image *out, struct err *err)

@@ -7,7 +7,7 @@
  *
  * The record is written last, in one transaction with the tree's; a step that
  * is killed anywhere before leaves chunks that nothing names and a machine
- * that the next worker sweeps.
+ * that the next worker sweeps. A step that fails leaves its log (failure.h).
  */
 #include "bake/copy.h"
 #include "bake/hub.h"
@@ -16,6 +16,8 @@
 #include "bake/work.h"
 #include "layers/base/clock.h"
 #include "layers/diff.h"
+#include "layers/failure.h"
+#include "layers/layer.h"
 #include "layers/receive.h"
 #include "layers/step.h"
 #include "sandbox/machine.h"
@@ -23,6 +25,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#define WORK_KEY_SHOWN 12 /* hex digits that tell one failed step from another */
 
 struct step_work {
 	struct task task;
@@ -262,29 +266,29 @@ static int work_read_spool(struct step_work *work, struct sink *out, struct err 
 	return n < 0 ? err_os(err, errno, "read the log") : 0;
 }
 
-/* The log, whole: in the record where it is short, else a blob of its own. */
-static int work_keep_log(struct step_work *work, struct err *err)
+static int work_store_log(struct step_work *work, struct digest *out, struct err *err)
 {
-	struct step_record *record = &work->record;
 	AUTO(layer_writer) struct layer_writer *writer = NULL;
 	struct layer_info info;
-	char piece[STEP_LOG_INLINE_MAX];
 
-	if (hub_end_log(work->hub, &record->log_size, err) < 0)
-		return -1;
-	if (record->log_size <= STEP_LOG_INLINE_MAX) {
-		ssize_t n = pread(work->spoolfd, piece, (size_t)record->log_size, 0);
-
-		if (n != (ssize_t)record->log_size)
-			return err_os(err, n < 0 ? errno : EIO, "read the log");
-		return buf_add(&record->log_inline, (struct str){piece, (size_t)n}, err);
-	}
 	if (layer_writer_open(work->store, &writer, err) < 0 ||
 	    work_read_spool(work, layer_writer_sink(writer), err) < 0 ||
 	    layer_writer_finish(writer, &info, err) < 0)
-		return err_ctx(err, "keep the log");
-	record->log = info.blob;
+		return -1;
+	*out = info.blob;
 	return 0;
+}
+
+/* The log, whole: in the record where it is short, else a blob of its own. */
+static int work_keep_log(struct step_work *work, struct step_log *out, struct err *err)
+{
+	struct buf_sink inline_log = BUF_SINK(&out->inline_log);
+
+	if (hub_end_log(work->hub, &out->size, err) < 0)
+		return -1;
+	if (out->size <= STEP_LOG_INLINE_MAX)
+		return work_read_spool(work, &inline_log.sink, err);
+	return work_store_log(work, &out->blob, err) < 0 ? err_ctx(err, "keep the log") : 0;
 }
 
 static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
@@ -316,7 +320,8 @@ static int work_finish(struct step_work *work, struct err *err)
 	const char *name;
 	int dirfd;
 
-	if (work_keep_log(work, err) < 0 || machine_detach(work->machine, &dirfd, &name, err) < 0 ||
+	if (work_keep_log(work, &work->record.log, err) < 0 ||
+	    machine_detach(work->machine, &dirfd, &name, err) < 0 ||
 	    work_diff(work, dirfd, name, err) < 0 || cancel_check(&work->cancel, err) < 0)
 		return -1;
 	return work_commit(work, dirfd, name, err);
@@ -342,17 +347,43 @@ static void work_find_cause(struct step_work *work, struct err *err)
 		*err = log_err;
 }
 
-/*
- * The machine goes before the answer: who has the answer may count on nothing
- * being left. Its name in run/step goes with it, so that no asker comes late.
- */
+static int work_put_failure(struct step_work *work, const struct failure *failure, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
+	    failure_put(meta, failure, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+/* What a step wrote before it failed is kept, and the error says how to read it. */
+static void work_keep_failure(struct step_work *work, struct err *why)
+{
+	auto_failure struct failure failure = FAILURE_INIT;
+	const struct err cause = *why;
+	char hex[DIGEST_HEX_MAX];
+	struct err ignored; /* the failure itself is what counts */
+
+	if (!work->hub || why->kind == ERR_CANCELLED)
+		return;
+	failure.key = work->task.key;
+	failure.at_ms = clock_now_ms();
+	if (work_keep_log(work, &failure.log, &ignored) < 0 || failure.log.size == 0 ||
+	    work_put_failure(work, &failure, &ignored) < 0)
+		return;
+	(void)err_set(why, cause.kind, "%s; hearth logs %.*s shows all that it wrote", cause.text,
+		      WORK_KEY_SHOWN, digest_hex(&failure.key, hex));
+	why->os = cause.os;
+}
+
+/* The name in run/step goes first, so that no asker comes late. */
 static void work_answer(struct step_work *work, int result, struct err *why)
 {
 	AUTO(json) json_t *answer = result == 0 ? json_object() : wire_error(why, work->exit_code);
 	enum wire_type type = result == 0 ? WIRE_RESULT : WIRE_ERROR;
 	struct err ignored;
 
-	machine_close(steal_ptr(&work->machine));
 	if (work->store)
 		rendezvous_close(work->store, &work->task.key);
 	if (work->hub)
@@ -372,8 +403,12 @@ int work_step(void)
 	result = work_receive_task(&work, &err);
 	if (result == 0)
 		result = work_all(&work, &err);
-	if (result < 0)
+	/* Before the answer: who has that may count on nothing being left. */
+	machine_close(steal_ptr(&work.machine));
+	if (result < 0) {
 		work_find_cause(&work, &err);
+		work_keep_failure(&work, &err);
+	}
 	work_answer(&work, result, &err);
 	if (work.store)
 		rendezvous_leave(work.store, &work.task.key);

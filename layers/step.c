@@ -6,8 +6,7 @@
  *	steps          key                atMs; and of a layer: blob, blobBytes,
  *	                                  diffId, tarBytes, cutOff (absent: no)
  *	steps.details  key                ms, parent (absent on scratch), content,
- *	                                  components, logBytes, log (absent when
- *	                                  inline), logHex (absent when not)
+ *	                                  components, and a log's (step_log.c)
  *	steps.content  parent, content    key of the step whose layer it is
  *	               (parent is 64
  *	               zeros on scratch)
@@ -16,6 +15,8 @@
  * so that one is short.
  */
 #include "layers/step.h"
+
+#include "layers/failure.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@
 
 void step_record_done(struct step_record *record)
 {
-	buf_done(&record->log_inline);
+	step_log_done(&record->log);
 	json_decref(record->components);
 	record->components = NULL;
 }
@@ -77,28 +78,10 @@ static int step_read(const json_t *record, struct step_record *out, struct err *
 	return 0;
 }
 
-static int step_hex_value(char c)
-{
-	return c >= 'a' ? c - 'a' + 10 : c - '0';
-}
-
-static int step_read_log(struct str hex, struct buf *out, struct err *err)
-{
-	for (size_t i = 0; i + 1 < hex.len; i += 2) {
-		char byte =
-			(char)(step_hex_value(hex.ptr[i]) << 4 | step_hex_value(hex.ptr[i + 1]));
-
-		if (buf_add(out, (struct str){&byte, 1}, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int step_read_details(struct meta *meta, struct str key, struct step_record *out,
 			     struct err *err)
 {
 	AUTO(json) json_t *details = NULL;
-	struct str hex = {"", 0};
 	int found = meta_get(meta, STEP_DETAILS, key, &details, err);
 
 	if (found < 0)
@@ -107,15 +90,11 @@ static int step_read_details(struct meta *meta, struct str key, struct step_reco
 		return err_set(err, ERR_CORRUPT, "its details are missing");
 	if (step_get_digest(details, "parent", &out->parent, err) < 0 ||
 	    step_get_digest(details, "content", &out->content, err) < 0 ||
-	    step_get_digest(details, "log", &out->log, err) < 0 ||
-	    step_get_size(details, "logBytes", &out->log_size, err) < 0 ||
-	    json_need_int(details, STEP_DETAILS, "ms", &out->duration_ms, err) < 0 ||
-	    json_get_string(details, STEP_DETAILS, "logHex", &hex, err) < 0)
+	    json_need_int(details, STEP_DETAILS, "ms", &out->duration_ms, err) < 0)
 		return -1;
 	json_decref(out->components);
 	out->components = json_incref(json_object_get(details, "components"));
-	buf_clear(&out->log_inline);
-	return step_read_log(hex, &out->log_inline, err);
+	return step_log_parse(details, &out->log, err);
 }
 
 int step_find(struct meta *meta, const struct digest *key, bool with_details,
@@ -167,23 +146,6 @@ static json_t *step_write(const struct step_record *record)
 	return out;
 }
 
-/* A log may hold any bytes, a JSON string may not. */
-static int step_write_log(struct str log, json_t *details, struct err *err)
-{
-	static const char digits[] = "0123456789abcdef";
-	auto_buf struct buf hex = BUF_INIT(2 * STEP_LOG_INLINE_MAX);
-
-	for (size_t i = 0; i < log.len; i++) {
-		const char pair[2] = {digits[(uint8_t)log.ptr[i] >> 4],
-				      digits[(uint8_t)log.ptr[i] & 15]};
-
-		if (buf_add(&hex, (struct str){pair, 2}, err) < 0)
-			return -1;
-	}
-	step_set(details, "logHex", json_from_str(buf_str(&hex)));
-	return 0;
-}
-
 static int step_put_details(struct meta *meta, struct str key, const struct step_record *record,
 			    struct err *err)
 {
@@ -193,12 +155,9 @@ static int step_put_details(struct meta *meta, struct str key, const struct step
 	step_set(details, "ms", json_integer(record->duration_ms));
 	step_set_digest(details, "parent", &record->parent);
 	step_set_digest(details, "content", &record->content);
-	step_set_digest(details, "log", &record->log);
-	step_set(details, "logBytes", json_integer((json_int_t)record->log_size));
 	if (record->components)
 		step_set(details, "components", json_incref(record->components));
-	if (record->log_inline.len > 0 &&
-	    step_write_log(buf_str(&record->log_inline), details, err) < 0)
+	if (step_log_format(&record->log, details, err) < 0)
 		return -1;
 	return meta_put(meta, STEP_DETAILS, key, details, err);
 }
@@ -265,7 +224,8 @@ int step_put(struct meta *meta, const struct step_record *record, struct err *er
 
 	assert(record->empty || !step_is_zero(&record->blob));
 	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
-	    step_put_details(meta, key, record, err) < 0)
+	    step_put_details(meta, key, record, err) < 0 ||
+	    failure_remove(meta, &record->key, err) < 0)
 		return -1;
 	if (record->empty || record->cut_off || step_is_zero(&record->content))
 		return 0;

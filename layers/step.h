@@ -11,8 +11,7 @@
 
 #include "layers/digest.h"
 #include "layers/meta.h"
-
-#define STEP_LOG_INLINE_MAX ((size_t)2048) /* shorter logs lie in the record itself */
+#include "layers/step_log.h"
 
 struct step_record {
 	struct digest key;
@@ -28,18 +27,17 @@ struct step_record {
 	int64_t duration_ms;
 	struct digest parent;  /* chain id below; all zero on scratch */
 	struct digest content; /* see diff.h */
-	uint64_t log_size;     /* bytes, whole */
-	struct digest log;     /* blob of the log, where it is longer than inline */
-	struct buf log_inline; /* owned */
-	json_t *components;    /* owned; what the key was made of, for `hearth why` */
+	struct step_log log;
+	json_t *components; /* owned; what the key was made of, for `hearth why` */
 };
 
-#define STEP_RECORD_INIT ((struct step_record){.log_inline = BUF_INIT(STEP_LOG_INLINE_MAX)})
+#define STEP_RECORD_INIT ((struct step_record){.log = STEP_LOG_INIT})
 
 /* 1 hit, 0 miss, -1. The details are read, and *out has them, only when asked for. */
 int step_find(struct meta *meta, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err) MUST_CHECK;
 
+/* The log of an earlier failure of this step goes. */
 int step_put(struct meta *meta, const struct step_record *record, struct err *err) MUST_CHECK;
 
 /* 1 an earlier layer with this content on this parent, details and all; 0 none, -1. */

@@ -22,7 +22,7 @@ static void fill(struct step_record *record, const char *key)
 	record->tar_size = 200;
 	record->created_ms = 1767225600123;
 	record->duration_ms = 42;
-	record->log_size = 7;
+	record->log.size = 7;
 }
 
 static void put(struct store *store, const struct step_record *record)
@@ -71,7 +71,7 @@ static void a_step_comes_back_as_it_was_put(void **state)
 	struct err err = {0};
 
 	fill(&in, "a");
-	check_ok(buf_add(&in.log_inline, STR("\0\xff log"), &err), &err);
+	check_ok(buf_add(&in.log.inline_log, STR("\0\xff log"), &err), &err);
 	in.components = json_pack("{s:s}", "instruction", "RUN true");
 	put(fixture->store, &in);
 	assert_int_equal(find(fixture->store, "a", true, &out), 1);
@@ -84,10 +84,10 @@ static void a_step_comes_back_as_it_was_put(void **state)
 	assert_int_equal(out.tar_size, 200);
 	assert_int_equal(out.created_ms, 1767225600123);
 	assert_int_equal(out.duration_ms, 42);
-	assert_int_equal(out.log_size, 7);
+	assert_int_equal(out.log.size, 7);
 	assert_false(out.empty);
 	assert_false(out.cut_off);
-	assert_true(str_equal(buf_str(&out.log_inline), STR("\0\xff log")));
+	assert_true(str_equal(buf_str(&out.log.inline_log), STR("\0\xff log")));
 	assert_true(json_equal(out.components, in.components));
 }
 

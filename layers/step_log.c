@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step_log.c - members of a record: logBytes; log, the hex of a blob's sha256
+ * (absent when inline); logHex (absent when not, since a log may hold any
+ * bytes and a JSON string may not).
+ */
+#include "layers/step_log.h"
+
+#include "layers/codec_priv.h"
+#include "layers/layer.h"
+
+#include <stdio.h>
+
+static void step_log_set(json_t *record, const char *name, json_t *value)
+{
+	if (json_object_set_new_nocheck(record, name, value) < 0)
+		abort(); /* only out of memory */
+}
+
+static int step_log_hex_value(char c)
+{
+	return c >= 'a' ? c - 'a' + 10 : c - '0';
+}
+
+static int step_log_parse_hex(struct str hex, struct buf *out, struct err *err)
+{
+	for (size_t i = 0; i + 1 < hex.len; i += 2) {
+		char byte = (char)(step_log_hex_value(hex.ptr[i]) << 4 |
+				   step_log_hex_value(hex.ptr[i + 1]));
+
+		if (buf_add(out, (struct str){&byte, 1}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int step_log_format_hex(struct str bytes, struct buf *out, struct err *err)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < bytes.len; i++) {
+		const char pair[2] = {digits[(uint8_t)bytes.ptr[i] >> 4],
+				      digits[(uint8_t)bytes.ptr[i] & 15]};
+
+		if (buf_add(out, (struct str){pair, 2}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool step_log_is_blob(const struct step_log *log)
+{
+	static const struct digest zero;
+
+	return !digest_equal(&log->blob, &zero);
+}
+
+int step_log_format(const struct step_log *log, json_t *record, struct err *err)
+{
+	auto_buf struct buf hex = BUF_INIT(2 * STEP_LOG_INLINE_MAX);
+	char text[DIGEST_HEX_MAX];
+
+	step_log_set(record, "logBytes", json_integer((json_int_t)log->size));
+	if (step_log_is_blob(log))
+		step_log_set(record, "log", json_string_nocheck(digest_hex(&log->blob, text)));
+	if (step_log_format_hex(buf_str(&log->inline_log), &hex, err) < 0)
+		return -1;
+	if (hex.len > 0)
+		step_log_set(record, "logHex", json_from_str(buf_str(&hex)));
+	return 0;
+}
+
+int step_log_parse(const json_t *record, struct step_log *out, struct err *err)
+{
+	struct str hex = {"", 0};
+	struct str blob = {"", 0};
+	char text[DIGEST_TEXT_MAX];
+	int64_t size = 0;
+
+	if (json_get_int(record, "", "logBytes", &size, err) < 0 ||
+	    json_get_string(record, "", "log", &blob, err) < 0 ||
+	    json_get_string(record, "", "logHex", &hex, err) < 0)
+		return -1;
+	(void)snprintf(text, sizeof(text), "sha256:" STR_FMT, STR_ARG(blob));
+	out->size = (uint64_t)size;
+	out->blob = (struct digest){0};
+	if (blob.len > 0 && digest_parse(str_of(text), &out->blob, err) < 0)
+		return -1;
+	buf_clear(&out->inline_log);
+	return step_log_parse_hex(hex, &out->inline_log, err);
+}
+
+static int step_log_frame(struct codec_context *context, struct str frame,
+			  const struct blob_chunk *chunk, struct sink *out, struct err *err)
+{
+	auto_free char *plain = malloc(LAYER_CUT_MAX);
+
+	if (!plain)
+		abort();
+	if (chunk->plain_size == 0 || chunk->plain_size > LAYER_CUT_MAX)
+		return err_set(err, ERR_CORRUPT, "a frame of %u plain bytes", chunk->plain_size);
+	if (codec_zstd.inflate(context, frame, plain, chunk->plain_size, err) < 0)
+		return -1;
+	return out->write(out, (struct str){plain, chunk->plain_size}, err);
+}
+
+/* Not layer_read(): a log is never foreign, and its reader needs no gzip. */
+static int step_log_copy_blob(struct store *store, const struct digest *blob, struct sink *out,
+			      struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	struct codec_context *context;
+	struct blob_chunk chunk;
+	struct str frame;
+	int more;
+
+	if (blob_reader_open(store, blob, &reader, err) < 0)
+		return -1;
+	context = codec_zstd.open();
+	while ((more = blob_reader_next(reader, &frame, &chunk, err)) == 1) {
+		if (step_log_frame(context, frame, &chunk, out, err) < 0)
+			break;
+	}
+	codec_zstd.close(context);
+	return more == 0 ? 0 : -1;
+}
+
+int step_log_copy(struct store *store, const struct step_log *log, struct sink *out,
+		  struct err *err)
+{
+	if (!step_log_is_blob(log))
+		return out->write(out, buf_str(&log->inline_log), err);
+	if (step_log_copy_blob(store, &log->blob, out, err) < 0)
+		return err_ctx(err, "log");
+	return 0;
+}
+
+void step_log_done(struct step_log *log)
+{
+	buf_done(&log->inline_log);
+}
