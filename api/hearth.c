@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-	&cli_bake, &cli_pull, &cli_images, &cli_inspect, &cli_history, &cli_doctor,
+	&cli_bake, &cli_pull, &cli_images, &cli_inspect, &cli_history, &cli_logs, &cli_doctor,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -39,24 +39,25 @@ static int lookup_tagged(void *ctx, struct str reference, const struct tag *tag,
 	return lookup_consider(ctx, &tag->manifest);
 }
 
-static bool lookup_is_hex(struct str text)
+bool lookup_hex(struct str text, struct str *out)
 {
+	struct str sha256 = STR("sha256:");
+
+	if (str_starts(text, sha256))
+		text = (struct str){text.ptr + sha256.len, text.len - sha256.len};
 	for (size_t i = 0; i < text.len; i++) {
 		if (!strchr("0123456789abcdef", text.ptr[i]))
 			return false;
 	}
+	*out = text;
 	return text.len >= LOOKUP_HEX_MIN && text.len <= 2 * DIGEST_BYTES_MAX;
 }
 
 static int lookup_prefix(struct meta *meta, struct str text, struct digest *out, struct err *err)
 {
-	struct lookup_prefix prefix = {.hex = text};
+	struct lookup_prefix prefix = {0};
 
-	if (str_starts(text, STR("sha256:"))) {
-		prefix.hex.ptr += strlen("sha256:");
-		prefix.hex.len -= strlen("sha256:");
-	}
-	if (!lookup_is_hex(prefix.hex))
+	if (!lookup_hex(text, &prefix.hex))
 		return 0;
 	if (image_each(meta, lookup_baked, &prefix, err) < 0 ||
 	    tag_each(meta, lookup_tagged, &prefix, err) < 0)

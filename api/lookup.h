@@ -8,6 +8,9 @@
 #include "api/cli.h"
 #include "registry/manifest.h"
 
+/* Whether text may be the beginning of a digest, and the hex in it. */
+bool lookup_hex(struct str text, struct str *out);
+
 /* ERR_NOT_FOUND says what to do; ERR_INVALID for a beginning that fits several. */
 int lookup_image(struct store *store, const char *text, const struct platform *platform,
 		 struct digest *out, struct err *err) MUST_CHECK;

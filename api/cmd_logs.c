@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_logs.c - `hearth logs`: what the steps behind an image wrote, or one that failed. */
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/lookup.h"
+#include "bake/image.h"
+#include "layers/failure.h"
+#include "layers/step.h"
+
+#include <unistd.h>
+
+#define LOGS_LINE_MAX ((size_t)64 * 1024) /* a longer line is shown in pieces */
+#define LOGS_COLUMNS ((size_t)200)        /* of a step's text */
+
+struct logs {
+	struct sink sink;
+	struct store *store;
+	const struct cancel *cancel;
+	bool terminal;   /* what a step wrote must not steer it */
+	bool open;       /* the last line has no end yet */
+	struct buf line; /* owned: that line, for a terminal */
+};
+
+static int logs_put(struct str bytes, struct err *err)
+{
+	if (fwrite(bytes.ptr, 1, bytes.len, stdout) < bytes.len)
+		return err_os(err, errno, "write standard output");
+	return 0;
+}
+
+static int logs_show_line(struct logs *logs, struct err *err)
+{
+	auto_buf struct buf shown = BUF_INIT(4 * LOGS_LINE_MAX);
+
+	if (human_line(buf_str(&logs->line), LOGS_LINE_MAX, &shown, err) < 0)
+		return -1;
+	buf_clear(&logs->line);
+	return logs_put(buf_str(&shown), err);
+}
+
+static int logs_show(struct logs *logs, struct str bytes, struct err *err)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		bool ends = bytes.ptr[i] == '\n';
+
+		if ((ends || logs->line.len == LOGS_LINE_MAX) && logs_show_line(logs, err) < 0)
+			return -1;
+		if (ends && logs_put(STR("\n"), err) < 0)
+			return -1;
+		if (!ends && buf_add(&logs->line, (struct str){bytes.ptr + i, 1}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int logs_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct logs *logs = (struct logs *)(void *)sink;
+
+	if (cancel_check(logs->cancel, err) < 0)
+		return -1;
+	if (bytes.len == 0)
+		return 0;
+	logs->open = bytes.ptr[bytes.len - 1] != '\n';
+	return logs->terminal ? logs_show(logs, bytes, err) : logs_put(bytes, err);
+}
+
+static int logs_copy(struct logs *logs, const struct step_log *log, struct err *err)
+{
+	if (step_log_copy(logs->store, log, &logs->sink, err) < 0)
+		return -1;
+	return logs_show_line(logs, err);
+}
+
+/* One step's log; a step that changes only the configuration has none. */
+static int logs_step(struct logs *logs, const struct digest *key, struct err *err)
+{
+	static const struct digest none;
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
+	AUTO(meta) struct meta *meta = NULL;
+	int found;
+
+	if (digest_equal(key, &none))
+		return 0;
+	if (meta_begin(logs->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = step_find(meta, key, true, &record, err);
+	meta_abort(steal_ptr(&meta)); /* it must not span a wait for our reader */
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "the step's log is no longer here");
+	return found < 0 ? -1 : logs_copy(logs, &record.log, err);
+}
+
+/* "[2/5] RUN make", from the end of the image's history. */
+static int logs_title(const struct lookup *image, size_t step, size_t of, struct err *err)
+{
+	auto_buf struct buf title = BUF_INIT(4 * LOGS_COLUMNS + 64);
+	const json_t *history = json_object_get(image->config.document, "history");
+	size_t at = json_array_size(history) - of + step - 1;
+	const json_t *text = json_object_get(json_array_get(history, at), "created_by");
+
+	if (buf_addf(&title, err, "[%zu/%zu] ", step, of) < 0 ||
+	    (json_is_string(text) && human_line(json_str(text), LOGS_COLUMNS, &title, err) < 0) ||
+	    buf_add(&title, STR("\n"), err) < 0)
+		return -1;
+	return logs_put(buf_str(&title), err);
+}
+
+static int logs_all(struct logs *logs, const struct lookup *image, const struct digest *keys,
+		    size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (logs_title(image, i + 1, count, err) < 0 || logs_step(logs, &keys[i], err) < 0)
+			return -1;
+		if (logs->open && logs_put(STR("\n"), err) < 0)
+			return -1;
+		logs->open = false;
+	}
+	return 0;
+}
+
+static int logs_numbered(struct logs *logs, const char *text, const struct digest *keys,
+			 size_t count, struct err *err)
+{
+	struct str rest = str_of(text);
+	uint64_t step;
+
+	if (!str_take_number(&rest, &step) || rest.len > 0 || step == 0)
+		return err_set(err, ERR_INVALID, "step %s: expected a number from 1", text);
+	if (step > count)
+		return err_set(err, ERR_NOT_FOUND, "step %s: the image has %zu steps", text, count);
+	return logs_step(logs, &keys[step - 1], err);
+}
+
+static int logs_image(struct logs *logs, const struct cli *cli, const struct lookup *image,
+		      struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	auto_free struct digest *keys = NULL;
+	size_t count = 0;
+	int found;
+
+	if (meta_begin(logs->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = image_find_steps(meta, &image->digest, &keys, &count, err);
+	meta_abort(steal_ptr(&meta));
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "image %s was not baked here: it has no logs",
+			       cli->args[0]);
+	if (found < 0)
+		return -1;
+	if (cli->arg_count > 1)
+		return logs_numbered(logs, cli->args[1], keys, count, err);
+	return logs_all(logs, image, keys, count, err);
+}
+
+/* 1 a step that failed was meant, and its log was printed; 0 none was; -1. */
+static int logs_failure(struct logs *logs, const struct cli *cli, struct err *err)
+{
+	auto_failure struct failure failure = FAILURE_INIT;
+	AUTO(meta) struct meta *meta = NULL;
+	struct str hex;
+	int found;
+
+	if (cli->arg_count > 1 || !lookup_hex(str_of(cli->args[0]), &hex))
+		return 0;
+	if (meta_begin(logs->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = failure_find(meta, hex, &failure, err);
+	meta_abort(steal_ptr(&meta));
+	if (found != 1)
+		return found;
+	return logs_copy(logs, &failure.log, err) < 0 ? -1 : 1;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(store) struct store *store = NULL;
+	auto_lookup struct lookup image = LOOKUP_INIT;
+	struct logs logs = {
+		.sink = {logs_write},
+		.cancel = cli->cancel,
+		.terminal = isatty(STDOUT_FILENO),
+		.line = BUF_INIT(LOGS_LINE_MAX),
+	};
+	struct err other = {0};
+	int result = lookup_named(cli, &store, &image, err);
+
+	logs.store = store;
+	if (result == 0) {
+		result = logs_image(&logs, cli, &image, err);
+	} else if (err->kind == ERR_NOT_FOUND && store) {
+		int found = logs_failure(&logs, cli, &other);
+
+		if (found < 0)
+			*err = other;
+		result = found == 1 ? 0 : -1;
+	}
+	buf_done(&logs.line);
+	return result;
+}
+
+static const struct cli_option options[] = {
+	LOOKUP_OPTION_PLATFORM,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_logs = {
+	.name = "logs",
+	.arguments = "IMAGE [STEP]",
+	.summary = "print what the steps of an image wrote",
+	.detail = "IMAGE is a tag, a digest, or the beginning of one, of an image that was baked "
+		  "here,\n"
+		  "or the key of a step that failed, as the failed bake says it. STEP is a number\n"
+		  "from 1: of that step alone the log is printed, byte for byte unless on a "
+		  "terminal.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 2,
+	.run = run,
+};
