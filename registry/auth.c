@@ -6,7 +6,9 @@
 #include "layers/base/lock.h"
 #include "registry/url_priv.h"
 
+#include <assert.h>
 #include <ctype.h>
+#include <sys/eventfd.h>
 
 #define AUTH_LIFE_MS 60000                           /* of a token that does not say */
 #define AUTH_LIFE_MAX_MS ((int64_t)24 * 3600 * 1000) /* one that says more is asked for daily */
@@ -19,8 +21,8 @@ struct auth {
 	struct buf path;
 	struct buf user;
 	struct buf password;
+	int idlefd; /* an eventfd, readable while `fetching` is false */
 	struct lock lock;
-	pthread_cond_t changed;
 	/* guarded by lock: */
 	enum auth_scheme scheme;
 	unsigned generation;
@@ -44,8 +46,13 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	auth->question = BUF_INIT(HTTP_URL_MAX);
 	auth->token = BUF_INIT(AUTH_TOKEN_MAX);
 	auth->lock = (struct lock)LOCK_INIT;
-	if (pthread_cond_init(&auth->changed, NULL) != 0)
-		abort();
+	auth->idlefd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (auth->idlefd < 0) {
+		int saved = errno;
+
+		auth_close(auth);
+		return err_os(err, saved, "create an event descriptor");
+	}
 	if (buf_add(&auth->path, spec->path, err) < 0 ||
 	    buf_add(&auth->user, spec->user, err) < 0 ||
 	    buf_add(&auth->password, spec->password, err) < 0) {
@@ -69,7 +76,7 @@ void auth_close(struct auth *auth)
 	buf_done(&auth->password);
 	buf_done(&auth->question);
 	buf_done(&auth->token);
-	(void)pthread_cond_destroy(&auth->changed);
+	auto_close_release(&auth->idlefd);
 	free(auth);
 }
 
@@ -212,6 +219,18 @@ static int token_ask(const struct auth *auth, struct http *http, const char *que
 	}
 }
 
+/* Going to the token service, and coming back. */
+static void auth_set_fetching_locked(struct auth *auth, bool fetching) REQUIRES(auth->lock);
+static void auth_set_fetching_locked(struct auth *auth, bool fetching)
+{
+	uint64_t count = 1;
+	ssize_t n = fetching ? read(auth->idlefd, &count, sizeof(count))
+			     : write(auth->idlefd, &count, sizeof(count));
+
+	assert(n == sizeof(count) && auth->fetching != fetching);
+	auth->fetching = fetching;
+}
+
 /* Fetch a token for `question`, without the lock, and keep it. */
 static int token_fetch(struct auth *auth, struct http *http, const char *question,
 		       bool with_password, struct err *err)
@@ -236,23 +255,30 @@ static int token_fetch(struct auth *auth, struct http *http, const char *questio
 	margin_ms = life_ms / 10 < AUTH_MARGIN_MS ? life_ms / 10 : AUTH_MARGIN_MS;
 
 	lock_take(&auth->lock);
-	auth->fetching = false;
+	auth_set_fetching_locked(auth, false);
 	if (result == 0) {
 		buf_clear(&auth->token);
 		result = buf_add(&auth->token, buf_str(&token), err);
 		auth->expires_ms = asked_ms + life_ms - margin_ms;
 		auth->generation++;
 	}
-	(void)pthread_cond_broadcast(&auth->changed);
 	lock_drop(&auth->lock);
 	return result;
 }
 
-static void auth_await_locked(struct auth *auth) REQUIRES(auth->lock);
-static void auth_await_locked(struct auth *auth)
+/* Wait, without the lock, until no other thread is at the token service; or ERR_CANCELLED. */
+static int auth_await_locked(struct auth *auth, const struct http *http, struct err *err)
+	REQUIRES(auth->lock);
+static int auth_await_locked(struct auth *auth, const struct http *http, struct err *err)
 {
-	while (auth->fetching)
-		(void)pthread_cond_wait(&auth->changed, &auth->lock.os);
+	int result = 0;
+
+	while (result == 0 && auth->fetching) {
+		lock_drop(&auth->lock);
+		result = http_wait_readable(http, auth->idlefd, err);
+		lock_take(&auth->lock);
+	}
+	return result;
 }
 
 static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *err)
@@ -269,22 +295,34 @@ static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *e
 	return buf_add(&out->token, buf_str(&auth->token), err);
 }
 
+/* 0 and a grant; 1 and the question where the token expired and is now ours to fetch; -1. */
+static int auth_get_locked(struct auth *auth, const struct http *http, struct grant *out,
+			   struct buf *question, bool *out_password, struct err *err)
+	REQUIRES(auth->lock);
+static int auth_get_locked(struct auth *auth, const struct http *http, struct grant *out,
+			   struct buf *question, bool *out_password, struct err *err)
+{
+	if (auth_await_locked(auth, http, err) < 0)
+		return -1;
+	if (auth->scheme != AUTH_BEARER || clock_monotonic_ms() < auth->expires_ms)
+		return grant_fill_locked(auth, out, err);
+	if (buf_add(question, buf_str(&auth->question), err) < 0)
+		return -1;
+	*out_password = auth->with_password;
+	auth_set_fetching_locked(auth, true);
+	return 1;
+}
+
 int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err *err)
 {
 	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
-	bool with_password;
-	bool stale;
+	bool with_password = false;
 	int result;
 
 	lock_take(&auth->lock);
-	auth_await_locked(auth);
-	stale = auth->scheme == AUTH_BEARER && clock_monotonic_ms() >= auth->expires_ms;
-	with_password = auth->with_password;
-	result = stale ? buf_add(&question, buf_str(&auth->question), err)
-		       : grant_fill_locked(auth, out, err);
-	auth->fetching = stale && result == 0;
+	result = auth_get_locked(auth, http, out, &question, &with_password, err);
 	lock_drop(&auth->lock);
-	if (result < 0 || !stale)
+	if (result <= 0)
 		return result;
 
 	if (token_fetch(auth, http, question.ptr, with_password, err) < 0)
@@ -376,25 +414,36 @@ static int auth_use_basic(struct auth *auth, const struct grant *used, struct er
 	return 0;
 }
 
+/* 1 and the question is ours to ask, 0 where a newer proof is there than the one used, -1. */
+static int auth_claim_locked(struct auth *auth, const struct http *http, const char *question,
+			     bool with_password, const struct grant *used, struct err *err)
+	REQUIRES(auth->lock);
+static int auth_claim_locked(struct auth *auth, const struct http *http, const char *question,
+			     bool with_password, const struct grant *used, struct err *err)
+{
+	if (auth_await_locked(auth, http, err) < 0)
+		return -1;
+	if (auth->generation != used->generation)
+		return 0;
+	buf_clear(&auth->question);
+	if (buf_add(&auth->question, str_of(question), err) < 0)
+		return -1;
+	auth->scheme = AUTH_BEARER;
+	auth->with_password = with_password;
+	auth->expires_ms = 0;
+	auth_set_fetching_locked(auth, true);
+	return 1;
+}
+
 static int auth_use_bearer(struct auth *auth, struct http *http, const char *question,
 			   bool with_password, const struct grant *used, struct err *err)
 {
-	int result = 0;
-	bool newer;
+	int result;
 
 	lock_take(&auth->lock);
-	auth_await_locked(auth);
-	newer = auth->generation != used->generation;
-	if (!newer) {
-		buf_clear(&auth->question);
-		result = buf_add(&auth->question, str_of(question), err);
-		auth->scheme = AUTH_BEARER;
-		auth->with_password = with_password;
-		auth->expires_ms = 0;
-		auth->fetching = result == 0;
-	}
+	result = auth_claim_locked(auth, http, question, with_password, used, err);
 	lock_drop(&auth->lock);
-	if (newer || result < 0)
+	if (result <= 0)
 		return result;
 	return token_fetch(auth, http, question, with_password, err);
 }

@@ -14,7 +14,7 @@
  * private address that is not the registry's own.
  *
  * Threads: one struct auth serves all of a pull; one token is fetched at a time
- * and the others wait for it.
+ * and the others wait for it, each until a cancel of its own struct http.
  */
 #pragma once
 

@@ -66,25 +66,46 @@ int http_check_cancel(const struct http *http, struct err *err)
 	return cancel_check(http->options.cancel_too, err);
 }
 
+/* Sleep until fd can be read (1), the time is over (0, as after a signal), or one cancels. */
+static int http_poll(const struct http *http, int fd, const struct timespec *timeout,
+		     struct err *err)
+{
+	struct pollfd fds[] = {
+		{.fd = fd, .events = POLLIN},
+		{.fd = cancel_fd(http->options.cancel), .events = POLLIN},
+		{.fd = cancel_fd(http->options.cancel_too), .events = POLLIN},
+	};
+
+	if (ppoll(fds, 3, timeout, NULL) < 0 && errno != EINTR)
+		return err_os(err, errno, "wait");
+	if (http_check_cancel(http, err) < 0)
+		return -1;
+	return fds[0].revents != 0;
+}
+
 int http_wait(const struct http *http, int64_t ms, struct err *err)
 {
 	const int64_t until = clock_monotonic_ms() + ms;
+	int64_t left;
 
-	for (;;) {
-		struct pollfd fds[] = {
-			{.fd = cancel_fd(http->options.cancel), .events = POLLIN},
-			{.fd = cancel_fd(http->options.cancel_too), .events = POLLIN},
-		};
-		int64_t left = until - clock_monotonic_ms();
-		struct timespec timeout = {left / 1000, left % 1000 * 1000000};
+	if (http_check_cancel(http, err) < 0)
+		return -1;
+	while ((left = until - clock_monotonic_ms()) > 0) {
+		const struct timespec timeout = {left / 1000, left % 1000 * 1000000};
 
-		if (http_check_cancel(http, err) < 0)
+		if (http_poll(http, -1, &timeout, err) < 0)
 			return -1;
-		if (left <= 0)
-			return 0;
-		if (ppoll(fds, 2, &timeout, NULL) < 0 && errno != EINTR)
-			return err_os(err, errno, "wait");
 	}
+	return 0;
+}
+
+int http_wait_readable(const struct http *http, int fd, struct err *err)
+{
+	int readable = 0;
+
+	while (readable == 0)
+		readable = http_poll(http, fd, NULL, err);
+	return readable < 0 ? -1 : 0;
 }
 
 /* Anything but len makes libcurl end the transfer. */
