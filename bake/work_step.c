@@ -200,39 +200,7 @@ static int work_diff(struct step_work *work, int dirfd, const char *name, struct
 	return diff_seal(work->store, &spec, &work->diff, err);
 }
 
-/*
- * Early cut-off: an earlier layer with the same content on the same parent
- * stands in for the new one, with its times. 1 it does, 0 the new one stays.
- */
-static int work_cut_off(struct step_work *work, struct meta *meta, struct err *err)
-{
-	struct step_record *record = &work->record;
-	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
-	int found = step_find_content(meta, &record->parent, &work->diff.content, &earlier, err);
-
-	if (found != 1)
-		return found;
-	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id);
-	record->blob = earlier.blob;
-	record->diff_id = earlier.diff_id;
-	record->blob_size = earlier.blob_size;
-	record->tar_size = earlier.tar_size;
-	record->created_ms = earlier.created_ms;
-	return 1;
-}
-
-/* A step run again to the same end keeps the time of the first. */
-static int work_keep_time(struct step_work *work, struct meta *meta, struct err *err)
-{
-	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
-	int found = step_find(meta, &work->record.key, false, &earlier, err);
-
-	if (found == 1 && earlier.empty && work->record.empty)
-		work->record.created_ms = earlier.created_ms;
-	return found < 0 ? -1 : 0;
-}
-
-static int work_fill_record(struct step_work *work, struct meta *meta, struct err *err)
+static void work_fill_record(struct step_work *work)
 {
 	struct step_record *record = &work->record;
 
@@ -243,13 +211,30 @@ static int work_fill_record(struct step_work *work, struct meta *meta, struct er
 	record->empty = work->diff.empty;
 	record->components = json_incref(work->task.components);
 	if (work->diff.empty)
-		return work_keep_time(work, meta, err);
+		return;
 	record->blob = work->diff.info.blob;
 	record->diff_id = work->diff.info.diff_id;
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
 	record->content = work->diff.content;
-	return work_cut_off(work, meta, err) < 0 ? -1 : 0;
+}
+
+/* Whether the new layer's tree is worth a place, as far as can be seen. 1, 0 or -1. */
+static int work_wants_tree(struct step_work *work, struct err *err)
+{
+	const struct step_record *record = &work->record;
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	AUTO(meta) struct meta *meta = NULL;
+	int found;
+
+	if (record->empty)
+		return 0;
+	if (meta_begin(work->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = step_find_content(meta, &record->parent, &record->content, &earlier, err);
+	if (found != 1)
+		return found < 0 ? -1 : 1;
+	return digest_equal(&earlier.diff_id, &record->diff_id);
 }
 
 static int work_read_spool(struct step_work *work, struct sink *out, struct err *err)
@@ -291,26 +276,25 @@ static int work_keep_log(struct step_work *work, struct step_log *out, struct er
 	return work_store_log(work, &out->blob, err) < 0 ? err_ctx(err, "keep the log") : 0;
 }
 
+/*
+ * Which layer it is, step_put() decides. A tree that was placed for nothing is
+ * swept, and one that was not placed is made from the blob when it is needed.
+ */
 static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
 {
+	struct step_record *record = &work->record;
 	auto_close int hold = -1; /* of the tree, until it is recorded */
 	AUTO(meta) struct meta *meta = NULL;
-	struct step_record *record = &work->record;
+	int wanted = work_wants_tree(work, err);
 
-	if (meta_begin(work->store, META_READ, &meta, err) < 0 ||
-	    work_fill_record(work, meta, err) < 0)
-		return -1;
-	meta_abort(steal_ptr(&meta));
-	if (!record->empty && !record->cut_off) {
+	if (wanted == 1)
 		hold = tree_place(work->store, &record->diff_id, dirfd, name, err);
-		if (hold < 0)
-			return -1;
-	}
-	if (meta_begin(work->store, META_WRITE, &meta, err) < 0)
+	if (wanted < 0 || (wanted == 1 && hold < 0))
 		return -1;
-	if (hold >= 0 && tree_record(meta, work->store, &record->diff_id, err) < 0)
+	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 || step_put(meta, record, err) < 0)
 		return -1;
-	if (step_put(meta, record, err) < 0)
+	if (wanted == 1 && !record->cut_off &&
+	    tree_record(meta, work->store, &record->diff_id, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
 }
@@ -324,6 +308,7 @@ static int work_finish(struct step_work *work, struct err *err)
 	    machine_detach(work->machine, &dirfd, &name, err) < 0 ||
 	    work_diff(work, dirfd, name, err) < 0 || cancel_check(&work->cancel, err) < 0)
 		return -1;
+	work_fill_record(work);
 	return work_commit(work, dirfd, name, err);
 }
 

@@ -200,34 +200,77 @@ int step_find_content(struct meta *meta, const struct digest *parent, const stru
 	return found;
 }
 
-/* The earliest layer stays the one that later equal ones are replaced by. */
+/*
+ * Early cut-off: the earliest layer stays the one that later equal ones are
+ * replaced by, with its time. 1 there was one, 0 the record keeps its own, -1.
+ */
+static int step_cut_off(struct meta *meta, struct step_record *record, struct err *err)
+{
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	int found = step_find_content(meta, &record->parent, &record->content, &earlier, err);
+
+	if (found != 1)
+		return found;
+	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id);
+	record->blob = earlier.blob;
+	record->diff_id = earlier.diff_id;
+	record->blob_size = earlier.blob_size;
+	record->tar_size = earlier.tar_size;
+	record->created_ms = earlier.created_ms;
+	return 1;
+}
+
+/* A step run again to no layer again keeps the time of the first. */
+static int step_keep_time(struct meta *meta, struct step_record *record, struct err *err)
+{
+	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
+	int found = step_find(meta, &record->key, false, &earlier, err);
+
+	if (found == 1 && earlier.empty)
+		record->created_ms = earlier.created_ms;
+	return found < 0 ? -1 : 0;
+}
+
+/* From now on later equal layers are replaced by this one. */
 static int step_put_content(struct meta *meta, struct str key, const struct step_record *record,
 			    struct err *err)
 {
-	auto_step_record struct step_record earlier = STEP_RECORD_INIT;
-	AUTO(json) json_t *entry = NULL;
+	AUTO(json) json_t *entry = json_pack("{s:i, s:s%}", "v", 1, "key", key.ptr, key.len);
 	char space[STEP_CONTENT_KEY_MAX];
-	int found = step_find_content(meta, &record->parent, &record->content, &earlier, err);
 
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	entry = json_pack("{s:i, s:s%}", "v", 1, "key", key.ptr, key.len);
 	return meta_put(meta, STEP_CONTENT,
 			step_content_key(&record->parent, &record->content, space), entry, err);
 }
 
-int step_put(struct meta *meta, const struct step_record *record, struct err *err)
+static int step_put_layer(struct meta *meta, struct str key, struct step_record *record,
+			  struct err *err)
 {
-	AUTO(json) json_t *hot = step_write(record);
+	int found;
+
+	assert(!step_is_zero(&record->blob));
+	if (step_is_zero(&record->content))
+		return 0;
+	found = step_cut_off(meta, record, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return step_put_content(meta, key, record, err);
+}
+
+int step_put(struct meta *meta, struct step_record *record, struct err *err)
+{
 	char hex[DIGEST_HEX_MAX];
 	struct str key = str_of(digest_hex(&record->key, hex));
+	AUTO(json) json_t *hot = NULL;
+	int rc;
 
-	assert(record->empty || !step_is_zero(&record->blob));
-	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
-	    step_put_details(meta, key, record, err) < 0 ||
-	    failure_remove(meta, &record->key, err) < 0)
+	record->cut_off = false;
+	rc = record->empty ? step_keep_time(meta, record, err)
+			   : step_put_layer(meta, key, record, err);
+	if (rc < 0)
 		return -1;
-	if (record->empty || record->cut_off || step_is_zero(&record->content))
-		return 0;
-	return step_put_content(meta, key, record, err);
+	hot = step_write(record);
+	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
+	    step_put_details(meta, key, record, err) < 0)
+		return -1;
+	return failure_remove(meta, &record->key, err);
 }

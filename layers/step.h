@@ -37,8 +37,13 @@ struct step_record {
 int step_find(struct meta *meta, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err) MUST_CHECK;
 
-/* The log of an earlier failure of this step goes. */
-int step_put(struct meta *meta, const struct step_record *record, struct err *err) MUST_CHECK;
+/*
+ * Record what a step made. Early cut-off is here, so that what it finds is
+ * still there when the record is written: where an earlier layer has the same
+ * content on the same parent, *record names that one and its time afterwards. The
+ * log of an earlier failure of this step goes.
+ */
+int step_put(struct meta *meta, struct step_record *record, struct err *err) MUST_CHECK;
 
 /* 1 an earlier layer with this content on this parent, details and all; 0 none, -1. */
 int step_find_content(struct meta *meta, const struct digest *parent, const struct digest *content,

@@ -25,7 +25,7 @@ static void fill(struct step_record *record, const char *key)
 	record->log.size = 7;
 }
 
-static void put(struct store *store, const struct step_record *record)
+static void put(struct store *store, struct step_record *record)
 {
 	struct meta *meta;
 	struct err err = {0};
@@ -156,18 +156,112 @@ static void content_that_a_step_no_longer_has_is_a_miss_until_put_again(void **s
 	assert_true(digest_equal(&out.blob, &second.blob));
 }
 
+/* As collection does: the record goes, what refers to it stays. */
+static void forget(struct store *store, const char *key)
+{
+	static const char *const tables[] = {"steps", "steps.details"};
+	struct digest digest = named(key);
+	char hex[DIGEST_HEX_MAX];
+	struct meta *meta;
+	struct err err = {0};
+
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(meta_del(meta, tables[i], str_of(digest_hex(&digest, hex)), &err),
+				 1);
+	check_ok(meta_commit(meta, &err), &err);
+}
+
+/* A step whose layer differs in times alone from what fill() makes. */
+static void fill_later(struct step_record *record, const char *key)
+{
+	fill(record, key);
+	record->diff_id = named("later");
+	record->created_ms++;
+}
+
+static void a_later_equal_layer_is_replaced_by_the_earlier_one(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_step_record struct step_record first;
+	auto_step_record struct step_record later;
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+
+	fill(&first, "first");
+	put(fixture->store, &first);
+	fill_later(&later, "later");
+	put(fixture->store, &later);
+	assert_true(later.cut_off);
+	assert_int_equal(find(fixture->store, "later", false, &out), 1);
+	assert_true(out.cut_off);
+	assert_true(digest_equal(&out.blob, &first.blob));
+	assert_true(digest_equal(&out.diff_id, &first.diff_id));
+	assert_int_equal(out.created_ms, first.created_ms);
+}
+
+static void the_same_layer_made_again_keeps_its_time_and_is_not_cut_off(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_step_record struct step_record again;
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+
+	for (int i = 0; i < 2; i++) {
+		fill(&again, "a");
+		again.created_ms += i;
+		put(fixture->store, &again);
+	}
+	assert_false(again.cut_off);
+	assert_int_equal(find(fixture->store, "a", false, &out), 1);
+	assert_int_equal(out.created_ms, 1767225600123);
+}
+
+static void an_earlier_layer_that_is_gone_by_then_replaces_nothing(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_step_record struct step_record first;
+	auto_step_record struct step_record later;
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+
+	fill(&first, "first");
+	put(fixture->store, &first);
+	assert_int_equal(find_content(fixture->store, "parent", "content", &out), 1);
+	forget(fixture->store, "first");
+	fill_later(&later, "later");
+	put(fixture->store, &later);
+	assert_false(later.cut_off);
+	assert_true(digest_equal(&later.blob, &later.key));
+	assert_int_equal(find_content(fixture->store, "parent", "content", &out), 1);
+	assert_true(digest_equal(&out.diff_id, &later.diff_id));
+}
+
 static void a_layer_that_was_cut_off_stands_in_for_nothing(void **state)
 {
 	struct store_fixture *fixture = *state;
-	auto_step_record struct step_record in;
+	auto_step_record struct step_record first;
+	auto_step_record struct step_record later;
 	auto_step_record struct step_record out = STEP_RECORD_INIT;
 
-	fill(&in, "a");
-	in.cut_off = true;
-	put(fixture->store, &in);
-	assert_int_equal(find(fixture->store, "a", false, &out), 1);
-	assert_true(out.cut_off);
+	fill(&first, "first");
+	put(fixture->store, &first);
+	fill_later(&later, "later");
+	put(fixture->store, &later);
+	forget(fixture->store, "first");
 	assert_int_equal(find_content(fixture->store, "parent", "content", &out), 0);
+}
+
+static void no_layer_again_keeps_the_time_of_the_first(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_step_record struct step_record first = STEP_RECORD_INIT;
+	auto_step_record struct step_record again = STEP_RECORD_INIT;
+
+	first.key = again.key = named("a");
+	first.empty = again.empty = true;
+	first.created_ms = 1;
+	again.created_ms = 2;
+	put(fixture->store, &first);
+	put(fixture->store, &again);
+	assert_int_equal(again.created_ms, 1);
 }
 
 static void a_damaged_record_is_corrupt(void **state)
@@ -199,6 +293,10 @@ int main(void)
 		STORE_TEST(a_step_on_scratch_without_a_layer_is_kept),
 		STORE_TEST(equal_content_finds_the_earliest_layer),
 		STORE_TEST(content_that_a_step_no_longer_has_is_a_miss_until_put_again),
+		STORE_TEST(a_later_equal_layer_is_replaced_by_the_earlier_one),
+		STORE_TEST(the_same_layer_made_again_keeps_its_time_and_is_not_cut_off),
+		STORE_TEST(an_earlier_layer_that_is_gone_by_then_replaces_nothing),
+		STORE_TEST(no_layer_again_keeps_the_time_of_the_first),
 		STORE_TEST(a_layer_that_was_cut_off_stands_in_for_nothing),
 		STORE_TEST(a_damaged_record_is_corrupt),
 	};
