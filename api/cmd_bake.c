@@ -175,7 +175,7 @@ static int bake_output(struct cmd_bake *cmd, const struct digest *image, struct 
 	if (reference_parse(str_of(output), &reference, err) < 0)
 		return err_ctx(err, "--output");
 	tag = reference.tag.len > 0 ? reference.tag : STR("latest");
-	if (layout_write(cmd->store, image, reference.path, tag, err) < 0)
+	if (layout_write(cmd->store, image, reference.path, tag, cmd->cli->cancel, err) < 0)
 		return err_ctx(err, "--output %s", output);
 	event.kind = BAKE_EXPORT_DONE;
 	progress_event(cmd->progress, &event);

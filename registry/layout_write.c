@@ -7,7 +7,7 @@
  *
  * One writer at a time holds a flock on the directory, so that two exports into
  * one layout keep each other's entries, and names of ours that are found there
- * were left by a dead one.
+ * were left by a dead one. Whoever fails before 2 removes what it made.
  */
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,14 +26,37 @@
 #define LAYOUT_STAGED_MAX (sizeof(LAYOUT_BLOBS "/" LAYOUT_STAGED) + ULID_TEXT_MAX)
 #define LAYOUT_VERSION "{\"imageLayoutVersion\":\"1.0.0\"}"
 
+#define LAYOUT_RETRY_MS 20 /* between looks at a lock: there is no wait for one and a cancel */
+
+struct layout_blob {
+	const struct descriptor *is;
+	bool made; /* by us, now */
+};
+
+struct layout_writer {
+	struct store *store;
+	const struct cancel *cancel;
+	char path[REFERENCE_TEXT_MAX + 1];
+	int fd;                    /* owned: the layout's directory, locked */
+	bool made_dir;             /* or it was there */
+	bool made_layout;          /* of an empty directory */
+	struct layout_blob *blobs; /* owned: layers, config, manifest */
+	size_t blob_count;
+};
+
 struct fd_sink {
 	struct sink sink;
 	int fd;
+	const struct cancel *cancel;
 };
 
 static int fd_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	return fd_write_all(((struct fd_sink *)sink)->fd, bytes.ptr, bytes.len, err);
+	const struct fd_sink *to = (const struct fd_sink *)sink;
+
+	if (cancel_check(to->cancel, err) < 0)
+		return -1;
+	return fd_write_all(to->fd, bytes.ptr, bytes.len, err);
 }
 
 /*
@@ -73,26 +97,53 @@ static int layout_sync_dir(int layoutfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Make the directory, if its parent exists, and be its only writer. */
-static int layout_open_to_write(struct str dir, int *out_fd, struct err *err)
+static int layout_lock(int fd, const struct cancel *cancel, struct err *err)
 {
-	auto_close int fd = -1;
-	char path[REFERENCE_TEXT_MAX + 1];
+	struct pollfd wake = {.fd = cancel_fd(cancel), .events = POLLIN};
 
-	if (dir.len == 0 || dir.len >= sizeof(path) || memchr(dir.ptr, '\0', dir.len))
-		return err_set(err, ERR_INVALID, "not a directory's name");
-	memcpy(path, dir.ptr, dir.len);
-	path[dir.len] = '\0';
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return err_os(err, errno, "make directory");
-	if (layout_open(dir, &fd, err) < 0)
-		return -1;
-	while (flock(fd, LOCK_EX) < 0) {
-		if (errno != EINTR)
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_os(err, errno, "lock");
+		(void)poll(&wake, 1, LAYOUT_RETRY_MS);
+		if (cancel_check(cancel, err) < 0)
+			return -1;
 	}
-	*out_fd = steal_fd(&fd);
 	return 0;
+}
+
+/* Make the directory, if its parent exists, and lock it: 1, 0 it was removed meanwhile, -1. */
+static int layout_try_open(struct layout_writer *writer, struct err *err)
+{
+	bool made = mkdir(writer->path, 0755) == 0;
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!made && errno != EEXIST)
+		return err_os(err, errno, "make directory");
+	if (layout_open(str_of(writer->path), &fd, err) < 0 ||
+	    layout_lock(fd, writer->cancel, err) < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return err_os(err, errno, "stat");
+	if (st.st_nlink == 0)
+		return 0;
+	writer->made_dir = made;
+	writer->fd = steal_fd(&fd);
+	return 1;
+}
+
+static int layout_open_to_write(struct layout_writer *writer, struct str dir, struct err *err)
+{
+	int opened;
+
+	if (dir.len == 0 || dir.len >= sizeof(writer->path) || memchr(dir.ptr, '\0', dir.len))
+		return err_set(err, ERR_INVALID, "not a directory's name");
+	memcpy(writer->path, dir.ptr, dir.len);
+	writer->path[dir.len] = '\0';
+	do {
+		opened = layout_try_open(writer, err);
+	} while (opened == 0);
+	return opened < 0 ? -1 : 0;
 }
 
 /* What a staged file is called, in the directory that it will stay in. */
@@ -139,52 +190,61 @@ static int layout_write_file(int layoutfd, const char *name, struct str bytes, s
 }
 
 /* Whether the layout has these very bytes. A blob that is damaged is written again. */
-static bool layout_has_blob(int layoutfd, const char *name, const struct descriptor *blob)
+static bool layout_has_blob(const struct layout_writer *writer, const char *name,
+			    const struct descriptor *blob)
 {
 	auto_close int fd = -1;
+	AUTO(hasher) struct hasher hasher;
+	auto_free char *piece = malloc(BLOB_CHUNK_MAX);
 	struct digest digest;
 	struct err why;
 	uint64_t size;
+	ssize_t n;
 
-	fd = layout_open_file(layoutfd, name, &size, &why);
-	return fd >= 0 && size == blob->size &&
-	       digest_from_fd(fd, DIGEST_SHA256, &digest, &why) == 0 &&
-	       digest_equal(&digest, &blob->digest);
+	if (!piece)
+		abort();
+	hasher_init(&hasher);
+	fd = layout_open_file(writer->fd, name, &size, &why);
+	if (fd < 0 || size != blob->size)
+		return false;
+	while ((n = read(fd, piece, BLOB_CHUNK_MAX)) > 0 && !cancel_is_raised(writer->cancel))
+		hasher_add(&hasher, (struct str){piece, (size_t)n});
+	hasher_final(&hasher, &digest);
+	return n == 0 && digest_equal(&digest, &blob->digest);
 }
 
-static int layout_write_blob(struct store *store, int layoutfd, const struct descriptor *blob,
+static int layout_write_blob(const struct layout_writer *writer, struct layout_blob *blob,
 			     struct err *err)
 {
 	char name[LAYOUT_BLOB_NAME_MAX];
 	char staged[LAYOUT_STAGED_MAX];
-	struct fd_sink sink = {{fd_sink_write}, -1};
+	struct fd_sink sink = {{fd_sink_write}, -1, writer->cancel};
 	auto_close int fd = -1;
 
-	layout_blob_name(&blob->digest, name);
-	if (layout_has_blob(layoutfd, name, blob))
+	layout_blob_name(&blob->is->digest, name);
+	if (layout_has_blob(writer, name, blob->is))
 		return 0;
-	fd = layout_stage(layoutfd, layout_staged_name(LAYOUT_BLOBS, staged), err);
+	fd = layout_stage(writer->fd, layout_staged_name(LAYOUT_BLOBS, staged), err);
 	if (fd < 0)
 		return -1;
 	sink.fd = fd;
-	if (blob_copy(store, &blob->digest, &sink.sink, err) < 0) {
-		(void)unlinkat(layoutfd, staged, 0);
-		return err_ctx(err, "%s", name);
+	if (blob_copy(writer->store, &blob->is->digest, &sink.sink, err) < 0) {
+		(void)unlinkat(writer->fd, staged, 0);
+		return err->kind == ERR_CANCELLED ? -1 : err_ctx(err, "%s", name);
 	}
-	return layout_publish(layoutfd, fd, staged, name, err);
+	if (layout_publish(writer->fd, fd, staged, name, err) < 0)
+		return -1;
+	blob->made = true;
+	return 0;
 }
 
-static int layout_write_blobs(struct store *store, int layoutfd, const struct manifest *manifest,
-			      const struct descriptor *self, struct err *err)
+static int layout_write_blobs(const struct layout_writer *writer, struct err *err)
 {
-	for (size_t i = 0; i < manifest->layer_count; i++) {
-		if (layout_write_blob(store, layoutfd, &manifest->layers[i], err) < 0)
+	for (size_t i = 0; i < writer->blob_count; i++) {
+		if (layout_write_blob(writer, &writer->blobs[i], err) < 0)
 			return -1;
 	}
-	if (layout_write_blob(store, layoutfd, &manifest->config, err) < 0 ||
-	    layout_write_blob(store, layoutfd, self, err) < 0)
-		return -1;
-	return layout_sync_dir(layoutfd, LAYOUT_BLOBS, err);
+	return layout_sync_dir(writer->fd, LAYOUT_BLOBS, err);
 }
 
 static json_t *layout_entry(const struct descriptor *self, struct str tag)
@@ -250,60 +310,110 @@ static int layout_write_index(int layoutfd, const struct descriptor *self, struc
 	if (layout_load_index(layoutfd, &document, &list, err) < 0)
 		return -1;
 	layout_replace_entry(list, layout_entry(self, tag), tag);
-	if (json_format(document, &text, err) < 0 ||
-	    layout_write_file(layoutfd, "index.json", buf_str(&text), err) < 0)
+	if (json_format(document, &text, err) < 0)
 		return -1;
-	return layout_sync_dir(layoutfd, ".", err);
+	return layout_write_file(layoutfd, "index.json", buf_str(&text), err);
 }
 
 /* A directory that holds something else is not turned into a layout. */
-static int layout_prepare(int layoutfd, struct err *err)
+static int layout_mark(struct layout_writer *writer, struct err *err)
 {
 	auto_buf struct buf marker = BUF_INIT(1024);
 	struct err why = {0};
 	bool other = false;
 
-	if (layout_sweep(layoutfd, ".", &other, err) < 0)
+	if (layout_sweep(writer->fd, ".", &other, err) < 0)
 		return -1;
-	if (layout_read_file(layoutfd, "oci-layout", &marker, &why) < 0) {
-		if (why.kind != ERR_NOT_FOUND)
-			return err_set(err, why.kind, "%s", why.text);
-		if (other)
-			return err_set(err, ERR_CONFLICT, "not empty, and not an OCI layout");
-		if (layout_write_file(layoutfd, "oci-layout", STR(LAYOUT_VERSION), err) < 0)
-			return -1;
-	}
-	if ((mkdirat(layoutfd, "blobs", 0755) < 0 && errno != EEXIST) ||
-	    (mkdirat(layoutfd, LAYOUT_BLOBS, 0755) < 0 && errno != EEXIST))
-		return err_os(err, errno, "make " LAYOUT_BLOBS);
-	if (layout_sweep(layoutfd, LAYOUT_BLOBS, &other, err) < 0 ||
-	    layout_sync_dir(layoutfd, "blobs", err) < 0 || layout_sync_dir(layoutfd, ".", err) < 0)
-		return -1;
-	return layout_sync_dir(layoutfd, "..", err);
+	if (layout_read_file(writer->fd, "oci-layout", &marker, &why) == 0)
+		return 0;
+	if (why.kind != ERR_NOT_FOUND)
+		return err_set(err, why.kind, "%s", why.text);
+	if (other)
+		return err_set(err, ERR_CONFLICT, "not empty, and not an OCI layout");
+	writer->made_layout = true;
+	return layout_write_file(writer->fd, "oci-layout", STR(LAYOUT_VERSION), err);
 }
 
-static int layout_write_into(struct store *store, const struct digest *digest, struct str dir,
-			     struct str tag, struct err *err)
+static int layout_prepare(struct layout_writer *writer, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
-	auto_manifest struct manifest manifest = {0};
-	auto_close int layoutfd = -1;
-	struct descriptor self;
+	bool other;
 
-	if (blob_read_all(store, digest, &text, err) < 0 ||
-	    manifest_parse(buf_str(&text), &manifest, err) < 0)
+	if (layout_mark(writer, err) < 0)
 		return -1;
-	self = (struct descriptor){manifest.media_type, *digest, text.len};
-	if (layout_open_to_write(dir, &layoutfd, err) < 0 || layout_prepare(layoutfd, err) < 0 ||
-	    layout_write_blobs(store, layoutfd, &manifest, &self, err) < 0)
+	if ((mkdirat(writer->fd, "blobs", 0755) < 0 && errno != EEXIST) ||
+	    (mkdirat(writer->fd, LAYOUT_BLOBS, 0755) < 0 && errno != EEXIST))
+		return err_os(err, errno, "make " LAYOUT_BLOBS);
+	if (layout_sweep(writer->fd, LAYOUT_BLOBS, &other, err) < 0 ||
+	    layout_sync_dir(writer->fd, "blobs", err) < 0 ||
+	    layout_sync_dir(writer->fd, ".", err) < 0)
 		return -1;
-	return layout_write_index(layoutfd, &self, tag, err);
+	return layout_sync_dir(writer->fd, "..", err);
+}
+
+/* Directories that hold something go on holding it. */
+static void layout_undo(const struct layout_writer *writer)
+{
+	char name[LAYOUT_BLOB_NAME_MAX];
+
+	for (size_t i = 0; i < writer->blob_count; i++) {
+		if (writer->blobs[i].made)
+			(void)unlinkat(writer->fd,
+				       layout_blob_name(&writer->blobs[i].is->digest, name), 0);
+	}
+	if (writer->made_layout) {
+		(void)unlinkat(writer->fd, "oci-layout", 0);
+		(void)unlinkat(writer->fd, LAYOUT_BLOBS, AT_REMOVEDIR);
+		(void)unlinkat(writer->fd, "blobs", AT_REMOVEDIR);
+	}
+	if (writer->made_dir)
+		(void)rmdir(writer->path);
+}
+
+static int layout_write_all(struct layout_writer *writer, struct str dir,
+			    const struct descriptor *self, struct str tag, struct err *err)
+{
+	if (cancel_check(writer->cancel, err) < 0 || layout_open_to_write(writer, dir, err) < 0)
+		return -1;
+	if (layout_prepare(writer, err) < 0 || layout_write_blobs(writer, err) < 0 ||
+	    cancel_check(writer->cancel, err) < 0 ||
+	    layout_write_index(writer->fd, self, tag, err) < 0) {
+		layout_undo(writer);
+		return -1;
+	}
+	return layout_sync_dir(writer->fd, ".", err);
+}
+
+static void layout_list_blobs(struct layout_writer *writer, const struct manifest *manifest,
+			      const struct descriptor *self)
+{
+	size_t n = manifest->layer_count;
+
+	writer->blobs = calloc(n + 2, sizeof(*writer->blobs));
+	if (!writer->blobs)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		writer->blobs[i].is = &manifest->layers[i];
+	writer->blobs[n].is = &manifest->config;
+	writer->blobs[n + 1].is = self;
+	writer->blob_count = n + 2;
 }
 
 int layout_write(struct store *store, const struct digest *manifest, struct str dir, struct str tag,
-		 struct err *err)
+		 const struct cancel *cancel, struct err *err)
 {
-	if (layout_write_into(store, manifest, dir, tag, err) < 0)
-		return err_ctx(err, "layout " STR_FMT, STR_ARG(dir));
-	return 0;
+	struct layout_writer writer = {.store = store, .cancel = cancel, .fd = -1};
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_manifest struct manifest parsed = {0};
+	struct descriptor self;
+	int result = -1;
+
+	if (blob_read_all(store, manifest, &text, err) == 0 &&
+	    manifest_parse(buf_str(&text), &parsed, err) == 0) {
+		self = (struct descriptor){parsed.media_type, *manifest, text.len};
+		layout_list_blobs(&writer, &parsed, &self);
+		result = layout_write_all(&writer, dir, &self, tag, err);
+	}
+	auto_close_release(&writer.fd);
+	free(writer.blobs);
+	return result < 0 ? err_ctx(err, "layout " STR_FMT, STR_ARG(dir)) : 0;
 }

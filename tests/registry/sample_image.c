@@ -111,5 +111,5 @@ void sample_image_write(struct store *scratch, const char *dir, const char *tag,
 	}
 	sample_config(scratch, out, fault, &config);
 	sample_manifest(scratch, &config, layers, &out->manifest);
-	check_ok(layout_write(scratch, &out->manifest, str_of(dir), str_of(tag), &err), &err);
+	check_ok(layout_write(scratch, &out->manifest, str_of(dir), str_of(tag), NULL, &err), &err);
 }
