@@ -4,8 +4,8 @@
  *
  * A batch's life:        made by                 its chunks are
  *	1 filling    the first batch_add()   in memory, seen by batch_add() alone
- *	2 written    whoever finds it full,  in LMDB's transaction
- *	             or waits for a blob
+ *	2 written    the store's thread, or  in LMDB's transaction
+ *	             who waits for a blob
  *	3 over       the same                durable; or lost, and `failed` says so
  *
  * Batches are written one after the other, so when a blob is written all
@@ -13,6 +13,7 @@
  */
 #include "layers/batch_priv.h"
 
+#include "layers/base/thread.h"
 #include "layers/blob_priv.h"
 
 struct batch_item {
@@ -20,7 +21,7 @@ struct batch_item {
 	size_t at; /* in batch.bytes */
 	size_t len;
 	char codec[CHUNK_CODEC_MAX + 1]; /* "" for a foreign chunk */
-	struct digest plain;
+	struct fingerprint plain;
 	uint32_t plain_size;
 };
 
@@ -42,7 +43,14 @@ void batch_queue_init(struct batch_queue *queue)
 
 void batch_queue_done(struct batch_queue *queue)
 {
+	lock_take(&queue->lock);
+	queue->ended = true;
+	pthread_cond_broadcast(&queue->changed);
+	lock_drop(&queue->lock);
+	if (queue->threaded)
+		(void)pthread_join(queue->thread, NULL);
 	free(queue->filling); /* chunks of writers that never committed */
+	free(queue->spare);
 	(void)pthread_cond_destroy(&queue->changed);
 }
 
@@ -78,17 +86,26 @@ static int batch_write(struct store *store, struct batch *batch, struct err *err
 	return db_commit(&blobs->db, steal_ptr(&txn), err);
 }
 
-/* Write what has gathered. Nobody else does meanwhile. */
-static void batch_lead_locked(struct store *store) REQUIRES(store->queue.lock);
-static void batch_lead_locked(struct store *store)
+/* Close the batch that fills. Nobody writes another before this one is over. */
+static struct batch *batch_take_locked(struct store *store) REQUIRES(store->queue.lock);
+static struct batch *batch_take_locked(struct store *store)
+{
+	store->queue.busy = true;
+	store->queue.number++;
+	return steal_ptr(&store->queue.filling);
+}
+
+/* Write a batch that was taken: always the one before the one that fills. */
+static void batch_finish_locked(struct store *store, struct batch *batch)
+	REQUIRES(store->queue.lock);
+static void batch_finish_locked(struct store *store, struct batch *batch)
 {
 	struct batch_queue *queue = &store->queue;
-	AUTO(batch) struct batch *batch = steal_ptr(&queue->filling);
-	uint64_t number = queue->number++;
+	AUTO(batch) struct batch *older = NULL;
+	uint64_t number = queue->number - 1;
 	struct err err = {0};
 	int rc;
 
-	queue->busy = true;
 	lock_drop(&store->queue.lock);
 	rc = batch_write(store, batch, &err);
 	for (struct batch_blob *blob = batch->blobs; rc < 0 && blob; blob = blob->next)
@@ -100,6 +117,42 @@ static void batch_lead_locked(struct store *store)
 		queue->failed = number;
 		queue->why = err;
 	}
+	older = queue->spare;
+	queue->spare = batch;
+	pthread_cond_broadcast(&queue->changed);
+}
+
+static void *batch_main(void *ctx)
+{
+	struct store *store = ctx;
+	struct batch_queue *queue = &store->queue;
+
+	lock_take(&store->queue.lock);
+	while (queue->full || !queue->ended) {
+		if (queue->full)
+			batch_finish_locked(store, steal_ptr(&queue->full));
+		else
+			pthread_cond_wait(&queue->changed, &queue->lock.os);
+	}
+	lock_drop(&store->queue.lock);
+	return NULL;
+}
+
+/* A full batch goes to the thread; without one, to whoever found it full. */
+static void batch_give_locked(struct store *store) REQUIRES(store->queue.lock);
+static void batch_give_locked(struct store *store)
+{
+	struct batch_queue *queue = &store->queue;
+	struct batch *batch = batch_take_locked(store);
+	struct err ignored;
+
+	if (!queue->threaded)
+		queue->threaded = thread_start(&queue->thread, batch_main, store, &ignored) == 0;
+	if (!queue->threaded) {
+		batch_finish_locked(store, batch);
+		return;
+	}
+	queue->full = batch;
 	pthread_cond_broadcast(&queue->changed);
 }
 
@@ -127,6 +180,21 @@ static void batch_fill(struct batch *batch, const struct batch_chunk *chunk)
 	batch->used += chunk->bytes.len;
 }
 
+/* An empty one: with the memory of one that is over, if there is one. */
+static struct batch *batch_new_locked(struct store *store) REQUIRES(store->queue.lock);
+static struct batch *batch_new_locked(struct store *store)
+{
+	struct batch *batch = steal_ptr(&store->queue.spare);
+
+	if (!batch)
+		batch = malloc(sizeof(*batch)); /* touched only as it fills */
+	if (!batch)
+		abort();
+	batch->used = batch->count = 0;
+	batch->blobs = NULL;
+	return batch;
+}
+
 /* A batch that fills and has room for len bytes more. */
 static struct batch *batch_room_locked(struct store *store, size_t len) REQUIRES(store->queue.lock);
 static struct batch *batch_room_locked(struct store *store, size_t len)
@@ -136,20 +204,14 @@ static struct batch *batch_room_locked(struct store *store, size_t len)
 	for (;;) {
 		struct batch *batch = queue->filling;
 
-		if (!batch) {
-			batch = malloc(sizeof(*batch)); /* touched only as it fills */
-			if (!batch)
-				abort();
-			batch->used = batch->count = 0;
-			batch->blobs = NULL;
-			queue->filling = batch;
-		}
+		if (!batch)
+			batch = queue->filling = batch_new_locked(store);
 		if (batch->count < BATCH_CHUNKS_MAX && len <= BATCH_BYTES - batch->used)
 			return batch;
 		if (queue->busy)
 			pthread_cond_wait(&queue->changed, &queue->lock.os);
 		else
-			batch_lead_locked(store);
+			batch_give_locked(store);
 	}
 }
 
@@ -201,7 +263,7 @@ int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, s
 		if (queue->busy)
 			pthread_cond_wait(&queue->changed, &queue->lock.os);
 		else
-			batch_lead_locked(store);
+			batch_finish_locked(store, batch_take_locked(store));
 	}
 	rc = batch_check_locked(store, since, err);
 	lock_drop(&store->queue.lock);

@@ -3,8 +3,9 @@
  * batch_priv.h - one writing transaction for what many threads have to write.
  *
  * LMDB has one writer at a time and a commit costs two syncs, so chunks and
- * finished blobs of all threads gather in a batch. Whoever finds it full, or
- * must wait for it, writes it while the others fill the next.
+ * finished blobs of all threads gather in a batch. A full one is written by a
+ * thread of the store's own, which starts with the first, while the next one
+ * fills; who must wait for a batch writes it.
  *
  * Memory: one batch that fills and one that is written, BATCH_BYTES each, and
  * as much again in LMDB, whose dirty pages are heap until commit.
@@ -13,8 +14,9 @@
 
 #include "layers/base/lock.h"
 #include "layers/digest.h"
+#include "layers/fingerprint.h"
 
-#define BATCH_BYTES ((size_t)8 * 1024 * 1024)
+#define BATCH_BYTES ((size_t)4 * 1024 * 1024)
 #define BATCH_CHUNKS_MAX ((size_t)2048)
 
 struct store;
@@ -24,8 +26,8 @@ struct batch;
 struct batch_chunk {
 	struct digest id;
 	struct str bytes;
-	const char *codec; /* NULL, or at most CHUNK_CODEC_MAX */
-	struct digest plain;
+	const char *codec;        /* NULL, or at most CHUNK_CODEC_MAX */
+	struct fingerprint plain; /* of a frame */
 	uint32_t plain_size;
 };
 
@@ -43,13 +45,18 @@ struct batch_blob {
 struct batch_queue {
 	struct lock lock;
 	pthread_cond_t changed;
+	pthread_t thread;
 	/* guarded by lock: */
 	struct batch *filling; /* NULL when nothing waits */
-	bool busy;             /* somebody writes a batch */
+	struct batch *spare;   /* one that is over, for its memory */
+	struct batch *full;    /* given to the thread, which has not taken it yet */
+	bool busy;             /* somebody writes a batch, or is about to */
 	uint64_t number;       /* of the batch that fills, from 1 */
 	uint64_t written;      /* batches up to this one are over */
 	uint64_t failed;       /* the last that failed, 0 for none */
 	struct err why;        /* of that failure */
+	bool threaded;
+	bool ended;
 };
 
 void batch_queue_init(struct batch_queue *queue);

@@ -26,6 +26,7 @@
 
 #include "layers/base/sink.h"
 #include "layers/digest.h"
+#include "layers/fingerprint.h"
 #include "layers/store.h"
 
 #define BLOB_CHUNK_MAX ((size_t)1024 * 1024)
@@ -87,12 +88,13 @@ int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *er
  * The frame that holds these plain bytes was made before under this codec's
  * name (1, and it is appended without its bytes being touched), or was not (0).
  */
-int blob_writer_add_known(struct blob_writer *writer, const char *codec, const struct digest *plain,
-			  struct err *err) MUST_CHECK;
+int blob_writer_add_known(struct blob_writer *writer, const char *codec,
+			  const struct fingerprint *plain, struct err *err) MUST_CHECK;
 
 /* One frame, whole, with what it inflates to; remembered for the next time. */
-int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const struct digest *plain,
-			  uint32_t plain_size, struct str frame, struct err *err) MUST_CHECK;
+int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
+			  const struct fingerprint *plain, uint32_t plain_size, struct str frame,
+			  struct err *err) MUST_CHECK;
 
 /* Of what was added, the bytes that the store did not have. */
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer);

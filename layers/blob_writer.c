@@ -141,8 +141,8 @@ int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *er
 	return 0;
 }
 
-int blob_writer_add_known(struct blob_writer *writer, const char *codec, const struct digest *plain,
-			  struct err *err)
+int blob_writer_add_known(struct blob_writer *writer, const char *codec,
+			  const struct fingerprint *plain, struct err *err)
 {
 	AUTO(txn) MDB_txn *txn = NULL;
 	struct chunk_frame frame;
@@ -163,8 +163,9 @@ int blob_writer_add_known(struct blob_writer *writer, const char *codec, const s
 	return blob_writer_append(writer, &ref, err) < 0 ? -1 : 1;
 }
 
-int blob_writer_add_frame(struct blob_writer *writer, const char *codec, const struct digest *plain,
-			  uint32_t plain_size, struct str frame, struct err *err)
+int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
+			  const struct fingerprint *plain, uint32_t plain_size, struct str frame,
+			  struct err *err)
 {
 	struct batch_chunk chunk = {
 		.bytes = frame, .codec = codec, .plain = *plain, .plain_size = plain_size};

@@ -5,8 +5,8 @@
  *	table    key                                 value
  *	chunks   sha256 of the bytes (32)            the bytes, 1 to 1 MiB
  *	counts   sha256 of the bytes (32)            u64: places in blobs that hold it
- *	frames   codec name, NUL, sha256 of the      sha256 of the frame (32),
- *	         plain bytes (32)                    u32: bytes of the plain
+ *	frames   codec name, NUL, fingerprint of     sha256 of the frame (32),
+ *	         the plain bytes (16)                u32: bytes of the plain
  *
  * Numbers are little-endian. A chunk without a count is garbage once no write
  * session is open (store_priv.h).
@@ -17,7 +17,7 @@
 #include <endian.h>
 
 #define CHUNK_ID_BYTES ((size_t)32)
-#define CHUNK_FRAME_KEY_MAX (CHUNK_CODEC_MAX + 1 + CHUNK_ID_BYTES)
+#define CHUNK_FRAME_KEY_MAX (CHUNK_CODEC_MAX + 1 + sizeof(struct fingerprint))
 
 struct chunk_frame_value {
 	uint8_t id[CHUNK_ID_BYTES];
@@ -77,19 +77,19 @@ int chunk_count_up(const struct store_blobs *blobs, MDB_txn *txn, const struct d
 		      (struct str){(const char *)&disk, sizeof(disk)}, err);
 }
 
-static struct str chunk_frame_key(const char *codec, const struct digest *plain,
+static struct str chunk_frame_key(const char *codec, const struct fingerprint *plain,
 				  char space[static CHUNK_FRAME_KEY_MAX])
 {
 	size_t len = strlen(codec) + 1;
 
-	assert(len - 1 <= CHUNK_CODEC_MAX && plain->algorithm == DIGEST_SHA256);
+	assert(len - 1 <= CHUNK_CODEC_MAX);
 	memcpy(space, codec, len);
-	memcpy(space + len, plain->bytes, CHUNK_ID_BYTES);
-	return (struct str){space, len + CHUNK_ID_BYTES};
+	memcpy(space + len, plain->bytes, sizeof(plain->bytes));
+	return (struct str){space, len + sizeof(plain->bytes)};
 }
 
 int chunk_find_frame(const struct store_blobs *blobs, MDB_txn *txn, const char *codec,
-		     const struct digest *plain, struct chunk_frame *out, struct err *err)
+		     const struct fingerprint *plain, struct chunk_frame *out, struct err *err)
 {
 	char space[CHUNK_FRAME_KEY_MAX];
 	struct str key = chunk_frame_key(codec, plain, space);
@@ -110,7 +110,8 @@ int chunk_find_frame(const struct store_blobs *blobs, MDB_txn *txn, const char *
 }
 
 int chunk_put_frame(const struct store_blobs *blobs, MDB_txn *txn, const char *codec,
-		    const struct digest *plain, const struct chunk_frame *frame, struct err *err)
+		    const struct fingerprint *plain, const struct chunk_frame *frame,
+		    struct err *err)
 {
 	char space[CHUNK_FRAME_KEY_MAX];
 	struct str key = chunk_frame_key(codec, plain, space);

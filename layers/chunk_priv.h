@@ -9,6 +9,7 @@
 #pragma once
 
 #include "layers/digest.h"
+#include "layers/fingerprint.h"
 #include "layers/store_priv.h"
 
 #define CHUNK_CODEC_MAX ((size_t)63)
@@ -34,8 +35,8 @@ struct chunk_frame {
 
 /* The frame that a codec makes of these plain bytes. 1, 0 or -1. */
 int chunk_find_frame(const struct store_blobs *blobs, MDB_txn *txn, const char *codec,
-		     const struct digest *plain, struct chunk_frame *out, struct err *err)
+		     const struct fingerprint *plain, struct chunk_frame *out, struct err *err)
 	MUST_CHECK;
 int chunk_put_frame(const struct store_blobs *blobs, MDB_txn *txn, const char *codec,
-		    const struct digest *plain, const struct chunk_frame *frame, struct err *err)
-	MUST_CHECK;
+		    const struct fingerprint *plain, const struct chunk_frame *frame,
+		    struct err *err) MUST_CHECK;

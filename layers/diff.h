@@ -39,7 +39,8 @@ struct diff_spec {
 struct diff_result {
 	bool empty; /* nothing differs: no layer, info is not set */
 	struct layer_info info;
-	struct digest content; /* of everything in the tar but times */
+	struct digest
+		content; /* of everything in the tar but times; tells equal within one store */
 	uint64_t entries;
 };
 

@@ -7,13 +7,14 @@
  *	diff_entry.c    an entry into the tar, and its file sealed
  *	diff_links.c    the names of files that have several
  *	diff_names.c    the names of a directory, sorted
- *	diff_tar.c      libarchive, the digest of the content
+ *	diff_tar.c      libarchive, what the content is known by
  *	diff.c          the layer's writer
  */
 #pragma once
 
 #include "layers/attrs_priv.h"
 #include "layers/diff.h"
+#include "layers/fingerprint.h"
 
 #define DIFF_PATH_MAX ((size_t)128 * 1024)
 #define DIFF_BLOCK ((size_t)256 * 1024)    /* read at once */
@@ -23,11 +24,15 @@
 #define DIFF_SPARSE_GRAIN ((int64_t)64 * 1024)
 #define DIFF_EXTENTS_MAX 1024
 
-/* Where the tar goes; cut says that the next byte starts the data of a large file. */
+/*
+ * Where the tar goes; cut says that the next byte starts the data of a large
+ * file, key is what the content is known by.
+ */
 struct diff_out {
 	struct sink *sink;
 	int (*cut)(void *ctx, struct err *err);
 	void *ctx;
+	struct fingerprint_key key;
 };
 
 /* What is in the tar of one entry. */

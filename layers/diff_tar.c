@@ -25,7 +25,8 @@ struct diff_tar {
 	struct archive *archive;
 	struct archive_entry *entry;
 	struct hasher content;
-	struct err sink_err; /* what the sink said */
+	struct fingerprinter data; /* of all files */
+	struct err sink_err;       /* what the sink said */
 	bool sink_failed;
 	void *zeros; /* HOLE_SIZE of them, once needed */
 	locale_t locale;
@@ -76,6 +77,7 @@ int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct 
 		abort();
 	tar->out = out;
 	hasher_init(&tar->content);
+	fingerprinter_init(&tar->data, &out->key);
 	tar->archive = archive_write_new();
 	tar->entry = archive_entry_new();
 	if (!tar->archive || !tar->entry)
@@ -99,6 +101,7 @@ void diff_tar_close(struct diff_tar *tar)
 	archive_entry_free(tar->entry);
 	(void)archive_write_free(tar->archive);
 	hasher_done(&tar->content);
+	fingerprinter_done(&tar->data);
 	if (tar->zeros)
 		(void)munmap(tar->zeros, HOLE_SIZE);
 	if (tar->locale != (locale_t)0) {
@@ -238,7 +241,7 @@ static int tar_write_data(struct diff_tar *tar, struct str bytes, struct err *er
 
 int diff_tar_data(struct diff_tar *tar, struct str bytes, struct err *err)
 {
-	hasher_add(&tar->content, bytes);
+	fingerprinter_add(&tar->data, bytes);
 	return tar_write_data(tar, bytes, err);
 }
 
@@ -265,8 +268,12 @@ int diff_tar_hole(struct diff_tar *tar, int64_t len, struct err *err)
 
 int diff_tar_finish(struct diff_tar *tar, struct digest *content, struct err *err)
 {
+	struct fingerprint data;
+
 	if (tar_check(tar, archive_write_close(tar->archive), err) < 0)
 		return -1;
+	fingerprinter_final(&tar->data, &data);
+	hasher_add(&tar->content, (struct str){(const char *)data.bytes, sizeof(data.bytes)});
 	hasher_final(&tar->content, content);
 	return 0;
 }

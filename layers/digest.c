@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/digest.h"
 
+#include "layers/base/hex.h"
+
 #include <assert.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
@@ -19,28 +21,6 @@ static const struct {
 	[DIGEST_SHA512] = {"sha512:", 64, EVP_sha512},
 };
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
-static bool hex_decode(const char *hex, uint8_t *out, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++) {
-		int high = hex_value(hex[2 * i]);
-		int low = hex_value(hex[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		out[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
-}
-
 int digest_parse(struct str text, struct digest *out, struct err *err)
 {
 	for (size_t a = 0; a < sizeof(algorithms) / sizeof(algorithms[0]); a++) {
@@ -50,7 +30,7 @@ int digest_parse(struct str text, struct digest *out, struct err *err)
 		if (text.len != prefix + 2 * algorithms[a].bytes ||
 		    memcmp(text.ptr, algorithms[a].prefix, prefix) != 0)
 			continue;
-		if (!hex_decode(text.ptr + prefix, parsed.bytes, algorithms[a].bytes))
+		if (!hex_decode((struct str){text.ptr + prefix, text.len - prefix}, parsed.bytes))
 			break;
 		*out = parsed;
 		return 0;
@@ -60,16 +40,10 @@ int digest_parse(struct str text, struct digest *out, struct err *err)
 
 const char *digest_format(const struct digest *digest, char text[static DIGEST_TEXT_MAX])
 {
-	static const char hex[] = "0123456789abcdef";
 	const size_t prefix = strlen(algorithms[digest->algorithm].prefix);
-	char *at = text + prefix;
 
 	memcpy(text, algorithms[digest->algorithm].prefix, prefix);
-	for (size_t i = 0; i < algorithms[digest->algorithm].bytes; i++) {
-		*at++ = hex[digest->bytes[i] >> 4];
-		*at++ = hex[digest->bytes[i] & 15];
-	}
-	*at = '\0';
+	(void)hex_encode(digest->bytes, algorithms[digest->algorithm].bytes, text + prefix);
 	return text;
 }
 

@@ -47,8 +47,8 @@ int failure_put(struct meta *meta, const struct failure *failure, struct err *er
 
 	if (!record)
 		abort();
-	if (step_log_format(&failure->log, record, err) < 0 ||
-	    meta_put(meta, FAILURE_TABLE, str_of(digest_hex(&failure->key, hex)), record, err) < 0)
+	step_log_format(&failure->log, record);
+	if (meta_put(meta, FAILURE_TABLE, str_of(digest_hex(&failure->key, hex)), record, err) < 0)
 		return -1;
 	return failure_keep_newest(meta, err);
 }

@@ -14,8 +14,9 @@
  * is no other stream (padding) is part of the blob and not of the tar.
  *
  * Memory, whatever the layer's size: a writer holds two chunks and frames a
- * worker, 1 MiB of zstd context a worker, and 40 bytes a chunk (3 MiB for
- * 4 GiB): 22 MiB with LAYER_WORKERS_MAX workers, beside the 24 MiB of blob.h.
+ * worker and 14 more, 1 MiB of zstd context a worker, and 40 bytes a chunk
+ * (3 MiB for 4 GiB): 26 MiB with LAYER_WORKERS_MAX workers, 14 with two,
+ * beside the 12 MiB of blob.h.
  * A reader holds as many frames, and no contexts to speak of. An inflater
  * holds the window of its stream: 32 KiB for gzip, 8 MiB for most of zstd, and
  * never more than INFLATER_WINDOW_MAX.

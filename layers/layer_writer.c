@@ -2,9 +2,10 @@
 /*
  * layer_writer.c - a tar becomes chunks, chunks become frames, frames a blob.
  *
- *	caller     collects bytes, hashes them (diff id), cuts      -> jobs
+ *	caller     collects bytes, cuts                             -> jobs
  *	workers    hash a chunk, look it up, compress it if new     -> jobs, done
- *	collector  in order: gives frames to the blob writer
+ *	collector  in order: hashes the whole (diff id), gives
+ *	           frames to the blob writer
  *
  * Jobs lie in a ring of JOBS_MAX; job n is in slot n % JOBS_MAX. A layer of a
  * chunk or two, which most steps make, starts no thread: the caller does it
@@ -17,7 +18,8 @@
 #include "layers/cut_priv.h"
 #include "layers/layer.h"
 
-#define JOBS_MAX (2 * LAYER_WORKERS_MAX + 2)
+#define JOBS_SPARE 14 /* for when the collector waits for a disk, or somebody for a core */
+#define JOBS_MAX (2 * LAYER_WORKERS_MAX + JOBS_SPARE)
 #define JOBS_INLINE 2                     /* chunks before threads are started */
 #define WRITER_BUFFER (2 * LAYER_CUT_MAX) /* bytes not cut yet */
 
@@ -29,19 +31,20 @@ struct job {
 	size_t plain_len;
 	char *frame; /* owned; codec bound of that */
 	size_t frame_len;
-	struct digest digest; /* of plain */
-	bool known;           /* the store has the frame: it was not made */
+	struct fingerprint print; /* of plain */
+	bool known;               /* the store has the frame: it was not made */
 };
 
 struct layer_writer {
 	struct sink sink;
 	struct store *store;
+	struct fingerprint_key key;
 	const struct codec *codec;
 	char codec_name[CODEC_NAME_MAX];
 	struct codec_context *context; /* of whoever collects */
-	struct blob_writer *blob;
-	struct cutter cutter;
+	struct blob_writer *blob;      /* this and the next are the collector's, too */
 	struct hasher diff_id;
+	struct cutter cutter;
 	uint64_t tar_size;
 	char *buffer; /* owned; WRITER_BUFFER bytes */
 	size_t buffered;
@@ -53,7 +56,9 @@ struct layer_writer {
 	pthread_t collector;
 	bool threaded;
 	struct lock lock;
-	pthread_cond_t changed;
+	pthread_cond_t filled; /* workers wait for it */
+	pthread_cond_t done;   /* the collector */
+	pthread_cond_t freed;  /* the caller */
 	/* guarded by lock: */
 	struct job jobs[JOBS_MAX]; /* states; the rest is whose state says */
 	uint64_t taken;            /* jobs before this number have a worker */
@@ -62,17 +67,25 @@ struct layer_writer {
 	struct err why;            /* the first failure of any thread */
 };
 
+static void writer_wake_all_locked(struct layer_writer *writer) REQUIRES(writer->lock);
+static void writer_wake_all_locked(struct layer_writer *writer)
+{
+	pthread_cond_broadcast(&writer->filled);
+	pthread_cond_broadcast(&writer->done);
+	pthread_cond_broadcast(&writer->freed);
+}
+
 static void writer_fail_locked(struct layer_writer *writer, const struct err *why)
 	REQUIRES(writer->lock);
 static void writer_fail_locked(struct layer_writer *writer, const struct err *why)
 {
 	if (writer->why.kind == ERR_NONE)
 		writer->why = *why;
-	pthread_cond_broadcast(&writer->changed);
+	writer_wake_all_locked(writer);
 }
 
 /* 1 the store has a frame of these plain bytes, 0, -1. */
-static int job_is_known(const struct layer_writer *writer, const struct digest *plain,
+static int job_is_known(const struct layer_writer *writer, const struct fingerprint *plain,
 			struct err *err)
 {
 	const struct store_blobs *blobs;
@@ -107,8 +120,8 @@ static int job_work(const struct layer_writer *writer, struct codec_context *con
 {
 	int known;
 
-	digest_of((struct str){job->plain, job->plain_len}, &job->digest);
-	known = job_is_known(writer, &job->digest, err);
+	fingerprint_of(&writer->key, (struct str){job->plain, job->plain_len}, &job->print);
+	known = job_is_known(writer, &job->print, err);
 	job->known = known == 1;
 	return known == 0 ? job_compress(writer, context, job, err) : known < 0 ? -1 : 0;
 }
@@ -117,13 +130,14 @@ static int job_work(const struct layer_writer *writer, struct codec_context *con
 static int job_collect(struct layer_writer *writer, struct job *job, struct err *err)
 {
 	const char *name = writer->codec_name;
-	int known = job->known ? blob_writer_add_known(writer->blob, name, &job->digest, err) : 0;
+	int known = job->known ? blob_writer_add_known(writer->blob, name, &job->print, err) : 0;
 
+	hasher_add(&writer->diff_id, (struct str){job->plain, job->plain_len});
 	if (known != 0)
 		return known < 0 ? -1 : 0;
 	if (job->known && job_compress(writer, writer->context, job, err) < 0)
 		return -1;
-	return blob_writer_add_frame(writer->blob, name, &job->digest, (uint32_t)job->plain_len,
+	return blob_writer_add_frame(writer->blob, name, &job->print, (uint32_t)job->plain_len,
 				     (struct str){job->frame, job->frame_len}, err);
 }
 
@@ -146,7 +160,7 @@ static struct job *writer_take_job(struct layer_writer *writer)
 		}
 		if (writer->ended)
 			break;
-		pthread_cond_wait(&writer->changed, &writer->lock.os);
+		pthread_cond_wait(&writer->filled, &writer->lock.os);
 	}
 	lock_drop(&writer->lock);
 	return job;
@@ -159,7 +173,7 @@ static void writer_put_job(struct layer_writer *writer, struct job *job, int res
 	job->state = JOB_DONE;
 	if (result < 0)
 		writer_fail_locked(writer, why);
-	pthread_cond_broadcast(&writer->changed);
+	pthread_cond_signal(&writer->done);
 	lock_drop(&writer->lock);
 }
 
@@ -196,7 +210,7 @@ static struct job *writer_next_done(struct layer_writer *writer)
 		}
 		if (writer->ended && writer->collected == writer->next)
 			break;
-		pthread_cond_wait(&writer->changed, &writer->lock.os);
+		pthread_cond_wait(&writer->done, &writer->lock.os);
 	}
 	lock_drop(&writer->lock);
 	return job;
@@ -216,7 +230,7 @@ static void *writer_collector(void *ctx)
 		writer->collected++;
 		if (result < 0)
 			writer_fail_locked(writer, &err);
-		pthread_cond_broadcast(&writer->changed);
+		pthread_cond_signal(&writer->freed);
 		lock_drop(&writer->lock);
 	}
 	return NULL;
@@ -241,7 +255,7 @@ static void writer_join(struct layer_writer *writer)
 		return;
 	lock_take(&writer->lock);
 	writer->ended = true;
-	pthread_cond_broadcast(&writer->changed);
+	writer_wake_all_locked(writer);
 	lock_drop(&writer->lock);
 	for (size_t i = 0; i < writer->started; i++)
 		(void)pthread_join(writer->threads[i], NULL);
@@ -284,7 +298,7 @@ static int writer_emit(struct layer_writer *writer, struct str plain, struct err
 	lock_take(&writer->lock);
 	job = &writer->jobs[writer->next % writer->slots];
 	while (job->state != JOB_FREE && writer->why.kind == ERR_NONE)
-		pthread_cond_wait(&writer->changed, &writer->lock.os);
+		pthread_cond_wait(&writer->freed, &writer->lock.os);
 	if (writer->why.kind != ERR_NONE) {
 		*err = writer->why;
 		result = -1;
@@ -296,7 +310,7 @@ static int writer_emit(struct layer_writer *writer, struct str plain, struct err
 	lock_take(&writer->lock);
 	job->state = JOB_FILLED;
 	writer->next++;
-	pthread_cond_broadcast(&writer->changed);
+	pthread_cond_signal(&writer->filled);
 	lock_drop(&writer->lock);
 	return 0;
 }
@@ -323,7 +337,6 @@ static int writer_write(struct sink *sink, struct str bytes, struct err *err)
 {
 	struct layer_writer *writer = (struct layer_writer *)(void *)sink;
 
-	hasher_add(&writer->diff_id, bytes);
 	writer->tar_size += bytes.len;
 	while (bytes.len > 0) {
 		size_t n = WRITER_BUFFER - writer->buffered;
@@ -352,9 +365,11 @@ int layer_writer_open(struct store *store, struct layer_writer **out, struct err
 		.codec = &codec_zstd,
 		.workers = thread_cores(LAYER_WORKERS_MAX),
 		.lock = LOCK_INIT,
-		.changed = PTHREAD_COND_INITIALIZER,
+		.filled = PTHREAD_COND_INITIALIZER,
+		.done = PTHREAD_COND_INITIALIZER,
+		.freed = PTHREAD_COND_INITIALIZER,
 	};
-	writer->slots = 2 * writer->workers + 2;
+	writer->slots = 2 * writer->workers + JOBS_SPARE;
 	writer->codec->name(writer->codec_name);
 	writer->context = writer->codec->open();
 	cutter_init(&writer->cutter);
@@ -362,7 +377,8 @@ int layer_writer_open(struct store *store, struct layer_writer **out, struct err
 	writer->buffer = malloc(WRITER_BUFFER);
 	if (!writer->buffer)
 		abort();
-	if (blob_writer_open(store, &writer->blob, err) < 0)
+	if (fingerprint_key(store, &writer->key, err) < 0 ||
+	    blob_writer_open(store, &writer->blob, err) < 0)
 		return -1;
 	*out = steal_ptr(&writer);
 	return 0;
@@ -389,7 +405,9 @@ void layer_writer_close(struct layer_writer *writer)
 	writer->codec->close(writer->context);
 	hasher_done(&writer->diff_id);
 	free(writer->buffer);
-	pthread_cond_destroy(&writer->changed);
+	pthread_cond_destroy(&writer->filled);
+	pthread_cond_destroy(&writer->done);
+	pthread_cond_destroy(&writer->freed);
 	free(writer);
 }
 

@@ -157,8 +157,7 @@ static int step_put_details(struct meta *meta, struct str key, const struct step
 	step_set_digest(details, "content", &record->content);
 	if (record->components)
 		step_set(details, "components", json_incref(record->components));
-	if (step_log_format(&record->log, details, err) < 0)
-		return -1;
+	step_log_format(&record->log, details);
 	return meta_put(meta, STEP_DETAILS, key, details, err);
 }
 

@@ -6,46 +6,17 @@
  */
 #include "layers/step_log.h"
 
+#include "layers/base/hex.h"
 #include "layers/codec_priv.h"
 #include "layers/layer.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static void step_log_set(json_t *record, const char *name, json_t *value)
 {
 	if (json_object_set_new_nocheck(record, name, value) < 0)
 		abort(); /* only out of memory */
-}
-
-static int step_log_hex_value(char c)
-{
-	return c >= 'a' ? c - 'a' + 10 : c - '0';
-}
-
-static int step_log_parse_hex(struct str hex, struct buf *out, struct err *err)
-{
-	for (size_t i = 0; i + 1 < hex.len; i += 2) {
-		char byte = (char)(step_log_hex_value(hex.ptr[i]) << 4 |
-				   step_log_hex_value(hex.ptr[i + 1]));
-
-		if (buf_add(out, (struct str){&byte, 1}, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int step_log_format_hex(struct str bytes, struct buf *out, struct err *err)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < bytes.len; i++) {
-		const char pair[2] = {digits[(uint8_t)bytes.ptr[i] >> 4],
-				      digits[(uint8_t)bytes.ptr[i] & 15]};
-
-		if (buf_add(out, (struct str){pair, 2}, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 static bool step_log_is_blob(const struct step_log *log)
@@ -55,25 +26,26 @@ static bool step_log_is_blob(const struct step_log *log)
 	return !digest_equal(&log->blob, &zero);
 }
 
-int step_log_format(const struct step_log *log, json_t *record, struct err *err)
+void step_log_format(const struct step_log *log, json_t *record)
 {
-	auto_buf struct buf hex = BUF_INIT(2 * STEP_LOG_INLINE_MAX);
+	struct str inline_log = buf_str(&log->inline_log);
+	char hex[2 * STEP_LOG_INLINE_MAX + 1];
 	char text[DIGEST_HEX_MAX];
 
+	assert(inline_log.len <= STEP_LOG_INLINE_MAX);
 	step_log_set(record, "logBytes", json_integer((json_int_t)log->size));
 	if (step_log_is_blob(log))
 		step_log_set(record, "log", json_string_nocheck(digest_hex(&log->blob, text)));
-	if (step_log_format_hex(buf_str(&log->inline_log), &hex, err) < 0)
-		return -1;
-	if (hex.len > 0)
-		step_log_set(record, "logHex", json_from_str(buf_str(&hex)));
-	return 0;
+	if (inline_log.len > 0)
+		step_log_set(record, "logHex",
+			     json_string(hex_encode(inline_log.ptr, inline_log.len, hex)));
 }
 
 int step_log_parse(const json_t *record, struct step_log *out, struct err *err)
 {
 	struct str hex = {"", 0};
 	struct str blob = {"", 0};
+	char bytes[STEP_LOG_INLINE_MAX];
 	char text[DIGEST_TEXT_MAX];
 	int64_t size = 0;
 
@@ -87,7 +59,9 @@ int step_log_parse(const json_t *record, struct step_log *out, struct err *err)
 	if (blob.len > 0 && digest_parse(str_of(text), &out->blob, err) < 0)
 		return -1;
 	buf_clear(&out->inline_log);
-	return step_log_parse_hex(hex, &out->inline_log, err);
+	if (hex.len > 2 * sizeof(bytes) || !hex_decode(hex, bytes))
+		return err_set(err, ERR_CORRUPT, "its log is damaged");
+	return buf_add(&out->inline_log, (struct str){bytes, hex.len / 2}, err);
 }
 
 static int step_log_frame(struct codec_context *context, struct str frame,

@@ -21,7 +21,7 @@ struct step_log {
 #define STEP_LOG_INIT ((struct step_log){.inline_log = BUF_INIT(STEP_LOG_INLINE_MAX)})
 
 /* As members of a record, and back; parse replaces what *out had. */
-int step_log_format(const struct step_log *log, json_t *record, struct err *err) MUST_CHECK;
+void step_log_format(const struct step_log *log, json_t *record);
 int step_log_parse(const json_t *record, struct step_log *out, struct err *err) MUST_CHECK;
 
 /* Its bytes, from the first to the last. */

@@ -36,15 +36,17 @@ static void add(struct blob_writer *writer, struct str bytes)
 	check_ok(blob_writer_add(writer, bytes, &err), &err);
 }
 
+static const struct fingerprint_key no_key = {{0}};
+
 static void add_frame(struct blob_writer *writer, const char *plain, struct str frame)
 {
-	struct digest digest;
+	struct fingerprint print;
 	struct err err = {0};
 
-	digest_of(str_of(plain), &digest);
-	check_ok(blob_writer_add_frame(writer, "zstd", &digest, (uint32_t)strlen(plain), frame,
-				       &err),
-		 &err);
+	fingerprint_of(&no_key, str_of(plain), &print);
+	check_ok(
+		blob_writer_add_frame(writer, "zstd", &print, (uint32_t)strlen(plain), frame, &err),
+		&err);
 }
 
 /* Each chunk is its own number, and claims one byte more when inflated. */
@@ -211,9 +213,9 @@ static void a_long_list_of_chunks_is_paged(void **state)
 
 	writer = begin(fixture->store);
 	for (uint32_t i = 0; i < 3000; i++) {
-		struct digest plain;
+		struct fingerprint plain;
 
-		digest_of((struct str){(const char *)&i, sizeof(i)}, &plain);
+		fingerprint_of(&no_key, (struct str){(const char *)&i, sizeof(i)}, &plain);
 		check_ok(blob_writer_add_frame(writer, "test-1", &plain, i + 1,
 					       (struct str){(const char *)&i, sizeof(i)}, &err),
 			 &err);
@@ -230,12 +232,12 @@ static void a_frame_is_known_by_codec_and_plain_bytes(void **state)
 	struct store_fixture *fixture = *state;
 	AUTO(blob_writer) struct blob_writer *first = NULL;
 	AUTO(blob_writer) struct blob_writer *second = NULL;
-	struct digest plain;
+	struct fingerprint plain;
 	struct blob_info one;
 	struct blob_info two;
 	struct err err = {0};
 
-	digest_of(STR("plain"), &plain);
+	fingerprint_of(&no_key, STR("plain"), &plain);
 	check_ok(blob_writer_open(fixture->store, &first, &err), &err);
 	assert_int_equal(blob_writer_add_known(first, "zstd", &plain, &err), 0);
 	check_ok(blob_writer_add_frame(first, "zstd", &plain, 5, STR("frame"), &err), &err);

@@ -55,7 +55,7 @@ static struct str piece(struct writer *writer, bool fresh)
 	return (struct str){writer->piece, WRITER_PIECE};
 }
 
-/* As frames, every other time: those are committed with their plain digest. */
+/* As frames, every other time: those are committed with their fingerprint. */
 static int add_pieces(struct writer *writer, struct blob_writer *blob, struct err *err)
 {
 	bool many = writer->point || next(writer) % 8 == 0;
@@ -63,10 +63,11 @@ static int add_pieces(struct writer *writer, struct blob_writer *blob, struct er
 
 	for (size_t i = 0; i < pieces; i++) {
 		struct str bytes = piece(writer, many);
-		struct digest plain;
+		const struct fingerprint_key key = {{0}};
+		struct fingerprint plain;
 		int known = 0;
 
-		digest_of(bytes, &plain);
+		fingerprint_of(&key, bytes, &plain);
 		if (i % 2 == 0)
 			known = blob_writer_add_known(blob, "test", &plain, err);
 		else if (blob_writer_add(blob, bytes, err) < 0)
