@@ -31,7 +31,7 @@ struct machine_limits {
 	uint64_t pids;         /* 0 for MACHINE_PIDS_DEFAULT */
 };
 
-#define MACHINE_PIDS_DEFAULT 32768 /* a fork bomb must end before the host does */
+#define MACHINE_PIDS_DEFAULT 4096 /* a host has 32,768 by itself, and must outlive a fork bomb */
 
 struct machine_spec {
 	struct store *store;

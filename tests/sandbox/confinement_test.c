@@ -165,6 +165,17 @@ static void processes_have_a_ceiling(void **state)
 	rig_assert_nothing_runs(rig);
 }
 
+/* Who asks for none has one far below the 32,768 of a host, which a fork bomb would use up. */
+static void processes_have_a_ceiling_unasked(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine = rig_open_machine(rig, &rig->base, 1, (struct machine_limits){0});
+
+	rig_expect(machine, "cd /sys/fs/cgroup; cat pids.max pids/pids.max 2>/dev/null; :", 0,
+		   "4096\n");
+}
+
 static void memory_has_a_ceiling(void **state)
 {
 	struct rig *rig = *state;
@@ -201,6 +212,7 @@ int main(void)
 		cmocka_unit_test(another_user_has_no_capabilities),
 		cmocka_unit_test(devices_of_an_image_do_not_open),
 		cmocka_unit_test(processes_have_a_ceiling),
+		cmocka_unit_test(processes_have_a_ceiling_unasked),
 		cmocka_unit_test(memory_has_a_ceiling),
 		cmocka_unit_test(processor_time_has_a_ceiling),
 	};
