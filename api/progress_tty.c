@@ -10,9 +10,8 @@
 #include "api/progress.h"
 #include "layers/base/clock.h"
 #include "layers/base/lock.h"
+#include "layers/base/thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -338,9 +337,6 @@ int progress_open_tty(int columns, struct progress **out, struct err *err)
 {
 	static const struct progress_type type = {tty_event, tty_close};
 	struct tty *tty = calloc(1, sizeof(*tty));
-	sigset_t all;
-	sigset_t before;
-	int failed;
 
 	if (!tty)
 		return err_os(err, ENOMEM, "open the display");
@@ -351,13 +347,9 @@ int progress_open_tty(int columns, struct progress **out, struct err *err)
 	tty->title = BUF_INIT(TTY_LINE_MAX);
 	for (size_t i = 0; i < TTY_TAIL_FAILED; i++)
 		tty->tail[i] = BUF_INIT(TTY_LINE_MAX);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&tty->thread, NULL, tty_main, tty);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed) {
+	if (thread_start(&tty->thread, tty_main, tty, err) < 0) {
 		free(tty);
-		return err_os(err, failed, "start a thread");
+		return -1;
 	}
 	*out = &tty->progress;
 	return 0;

@@ -3,11 +3,10 @@
 #include "bake/wire.h"
 #include "bake/work.h"
 #include "layers/base/clock.h"
+#include "layers/base/thread.h"
 #include "registry/pull.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #define PULL_TELL_MS 50 /* progress is for people */
@@ -118,17 +117,10 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 static int work_watched(struct pull_work *work, struct tag *out, struct err *err)
 {
 	pthread_t watcher;
-	sigset_t all;
-	sigset_t before;
-	int failed;
 	int result;
 
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&watcher, NULL, work_watch, work);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed)
-		return err_os(err, failed, "start a thread");
+	if (thread_start(&watcher, work_watch, work, err) < 0)
+		return -1;
 	result = work_pull_image(work, out, err);
 	cancel_raise(&work->ended);
 	(void)pthread_join(watcher, NULL);

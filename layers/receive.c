@@ -82,7 +82,8 @@ static int receive_take_plain(struct sink *sink, struct str bytes, struct err *e
 	struct receive *receive =
 		(struct receive *)(void *)((char *)sink - offsetof(struct receive, plain));
 
-	if (cancel_check(receive->spec.cancel, err) < 0)
+	if (cancel_check(receive->spec.cancel, err) < 0 ||
+	    cancel_check(receive->spec.cancel_too, err) < 0)
 		return -1;
 	hasher_add(&receive->diff_id, bytes);
 	receive->tar_size += bytes.len;

@@ -26,7 +26,8 @@ struct receive_spec {
 	uint64_t size;         /* bytes, by the manifest's descriptor */
 	struct digest diff_id; /* by the image's config */
 	struct unpack_limits limits;
-	const struct cancel *cancel; /* NULL for none */
+	const struct cancel *cancel;     /* NULL for none */
+	const struct cancel *cancel_too; /* of the work that this is a part of; NULL for none */
 };
 
 struct receive;

@@ -271,5 +271,5 @@ int step_put(struct meta *meta, struct step_record *record, struct err *err)
 	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
 	    step_put_details(meta, key, record, err) < 0)
 		return -1;
-	return failure_remove(meta, &record->key, err);
+	return failure_remove(meta, &record->key, err) < 0 ? -1 : 0;
 }

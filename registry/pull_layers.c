@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/clock.h"
+#include "layers/base/thread.h"
 #include "registry/pull_priv.h"
 
 #include <inttypes.h>
@@ -77,7 +78,9 @@ static int pull_layer(struct pull *pull, size_t lane, const struct layer_job *jo
 	const struct receive_spec spec = {.blob = job->blob->digest,
 					  .size = job->blob->size,
 					  .diff_id = *job->diff_id,
-					  .limits = pull->spec->limits};
+					  .limits = pull->spec->limits,
+					  .cancel = pull->spec->cancel,
+					  .cancel_too = &pull->stop};
 	struct blob_info held;
 	int found = blob_find(pull->store, &spec.blob, &held, err);
 
@@ -152,12 +155,13 @@ static int layer_work_run(struct layer_work *work, struct err *err)
 	struct layer_lane lanes[ORIGIN_LANES];
 	size_t wanted = work->job_count < ORIGIN_LANES ? work->job_count : ORIGIN_LANES;
 	size_t started = 1;
+	struct err ignored; /* fewer lanes than wanted do the same work */
 
 	for (size_t i = 0; i < wanted; i++)
 		lanes[i] = (struct layer_lane){.work = work, .number = i};
 	while (started < wanted &&
-	       pthread_create(&lanes[started].thread, NULL, layer_lane_run, &lanes[started]) == 0)
-		started++; /* fewer lanes than wanted do the same work */
+	       thread_start(&lanes[started].thread, layer_lane_run, &lanes[started], &ignored) == 0)
+		started++;
 	if (wanted > 0)
 		(void)layer_lane_run(&lanes[0]);
 	for (size_t i = 1; i < started; i++)

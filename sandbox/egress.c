@@ -12,13 +12,12 @@
  */
 #include "sandbox/egress_priv.h"
 
+#include "layers/base/thread.h"
 #include "sandbox/dial_priv.h"
 #include "sandbox/nameserver_priv.h"
 #include "sandbox/relay_priv.h"
 
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #define EGRESS_PAUSE_MS 100 /* until the next accept when descriptors are short */
@@ -238,19 +237,10 @@ static void *egress_main(void *ctx)
 	return NULL;
 }
 
-/* The thread, and those that it will start, leave all signals to their owner. */
 static int egress_start_thread(struct egress *egress, struct err *err)
 {
-	sigset_t all;
-	sigset_t saved;
-	int os;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved);
-	os = pthread_create(&egress->thread, NULL, egress_main, egress);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	if (os != 0)
-		return err_os(err, os, "start a thread");
+	if (thread_start(&egress->thread, egress_main, egress, err) < 0)
+		return -1;
 	egress->has_thread = true;
 	return 0;
 }

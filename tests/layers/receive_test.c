@@ -330,6 +330,30 @@ static void a_lost_tree_is_made_again_from_the_blob(void **state)
 	sample_done(&sample);
 }
 
+static void either_cancel_stops_it_wherever_the_bytes_come_from(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct sample sample;
+	struct cancel cancel;
+	struct err err = {0};
+
+	sample_init(&sample, NULL);
+	check_ok(cancel_init(&cancel, &err), &err);
+	cancel_raise(&cancel);
+	sample.spec.cancel = &cancel;
+	check_err(receive_all(fixture->store, &sample, 1000, &err), &err, ERR_CANCELLED);
+	sample.spec.cancel = NULL;
+	sample.spec.cancel_too = &cancel;
+	check_err(receive_all(fixture->store, &sample, 1000, &err), &err, ERR_CANCELLED);
+	check_nothing_is_there(fixture->store);
+
+	check_ok(blob_put(fixture->store, buf_str(&sample.packed), &sample.spec.blob, &err), &err);
+	check_err(receive_unpack_stored(fixture->store, &sample.spec, &err), &err, ERR_CANCELLED);
+	assert_int_equal(entries(fixture->store, STORE_TREES), 0);
+	cancel_done(&cancel);
+	sample_done(&sample);
+}
+
 static void a_layer_of_ours_becomes_the_same_tree(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -371,6 +395,7 @@ int main(void)
 		STORE_TEST(a_bomb_stops_the_transfer),
 		STORE_TEST(a_transfer_that_is_given_up_leaves_nothing),
 		STORE_TEST(a_lost_tree_is_made_again_from_the_blob),
+		STORE_TEST(either_cancel_stops_it_wherever_the_bytes_come_from),
 		STORE_TEST(a_layer_of_ours_becomes_the_same_tree),
 	};
 

@@ -51,18 +51,25 @@ static void what_is_held_is_not_read_again(void **state)
 	pulling_check_whole(pulling);
 }
 
+static void lose_tree(struct pulling *pulling, const struct digest *diff_id)
+{
+	char hex[DIGEST_HEX_MAX];
+	struct err err = {0};
+
+	check_ok(store_discard(pulling->store, store_dirfd(pulling->store, STORE_TREES),
+			       digest_hex(diff_id, hex), &err),
+		 &err);
+	assert_int_equal(tree_find(pulling->store, diff_id, &err), 0);
+}
+
 static void a_lost_tree_is_made_again_from_its_blob(void **state)
 {
 	struct pulling *pulling = *state;
-	char hex[DIGEST_HEX_MAX];
 	struct err err = {0};
 
 	pulling_make(pulling, SAMPLE_FINE);
 	check_ok(pulling_run(pulling, &err), &err);
-	check_ok(store_discard(pulling->store, store_dirfd(pulling->store, STORE_TREES),
-			       digest_hex(&pulling->image.diff_ids[1], hex), &err),
-		 &err);
-	assert_int_equal(tree_find(pulling->store, &pulling->image.diff_ids[1], &err), 0);
+	lose_tree(pulling, &pulling->image.diff_ids[1]);
 	check_ok(pulling_run(pulling, &err), &err);
 	assert_int_equal(pulling->fetched, 0);
 	pulling_check_whole(pulling);
@@ -279,6 +286,31 @@ static void a_cancelled_pull_leaves_no_name(void **state)
 	cancel_done(&cancel);
 }
 
+/* Cancel as soon as it is known what to pull. */
+static void cancel_when_resolved(void *ctx, const struct pull_event *event)
+{
+	if (event->kind == PULL_RESOLVED)
+		cancel_raise(ctx);
+}
+
+static void a_cancel_stops_the_unpacking_of_what_is_held(void **state)
+{
+	struct pulling *pulling = *state;
+	struct cancel cancel;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	check_ok(pulling_run(pulling, &err), &err);
+	lose_tree(pulling, &pulling->image.diff_ids[2]);
+	check_ok(cancel_init(&cancel, &err), &err);
+	pulling->spec.cancel = &cancel;
+	pulling->spec.event = cancel_when_resolved;
+	pulling->spec.event_ctx = &cancel;
+	check_err(pulling_run(pulling, &err), &err, ERR_CANCELLED);
+	assert_int_equal(tree_find(pulling->store, &pulling->image.diff_ids[2], &err), 0);
+	cancel_done(&cancel);
+}
+
 static void nothing_is_nothing_to_pull(void **state)
 {
 	struct pulling *pulling = *state;
@@ -306,6 +338,7 @@ int main(void)
 		TEST(an_index_is_kept_and_its_image_named),
 		TEST(no_image_for_a_platform_says_which_there_are),
 		TEST(a_cancelled_pull_leaves_no_name),
+		TEST(a_cancel_stops_the_unpacking_of_what_is_held),
 		TEST(nothing_is_nothing_to_pull),
 	};
 
