@@ -165,7 +165,7 @@ static void bake_task_limits(const struct bake *bake, struct task *task)
 
 	task->limits = (struct machine_limits){
 		.memory_bytes = resources->memory_mb * MB,
-		.cpu_millis = (uint64_t)(resources->cpu * 1000),
+		.cpu_millis = (uint64_t)(resources->cpu * 1000 + 0.5),
 		.pids = resources->pids,
 	};
 	task->timeout_ms = bake->spec->timeout_ms;

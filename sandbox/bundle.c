@@ -17,6 +17,8 @@
 #define BUNDLE_NOFILE_HARD 1048576
 #define BUNDLE_MSGQUEUE 819200 /* the kernel's own default, whatever ours is */
 #define BUNDLE_CPU_PERIOD_US 100000
+#define BUNDLE_CPU_PERIOD_LONG_US 1000000
+#define BUNDLE_CPU_QUOTA_MIN_US 1000
 
 struct bundle_mount {
 	const char *target;
@@ -185,6 +187,21 @@ static bool bundle_can_limit_swap(void)
 	return fd >= 0;
 }
 
+/*
+ * The kernel takes no quota below 1 ms and no period above 1 s (kernel/sched/core.c),
+ * so a hundredth of a core is the least that the usual period can express, and
+ * a thousandth the least of all.
+ */
+static json_t *bundle_cpu(uint64_t millis)
+{
+	uint64_t period = BUNDLE_CPU_PERIOD_US;
+
+	if (millis * period / 1000 < BUNDLE_CPU_QUOTA_MIN_US)
+		period = BUNDLE_CPU_PERIOD_LONG_US;
+	return json_pack("{s:I, s:I}", "period", (json_int_t)period, "quota",
+			 (json_int_t)(millis * period / 1000));
+}
+
 static json_t *bundle_resources(const struct machine_limits *limits)
 {
 	json_t *resources = json_pack(
@@ -200,10 +217,7 @@ static json_t *bundle_resources(const struct machine_limits *limits)
 		(void)json_object_set_new(resources, "memory", memory);
 	}
 	if (limits->cpu_millis)
-		(void)json_object_set_new(
-			resources, "cpu",
-			json_pack("{s:I, s:I}", "period", (json_int_t)BUNDLE_CPU_PERIOD_US, "quota",
-				  (json_int_t)limits->cpu_millis * (BUNDLE_CPU_PERIOD_US / 1000)));
+		(void)json_object_set_new(resources, "cpu", bundle_cpu(limits->cpu_millis));
 	return resources;
 }
 
