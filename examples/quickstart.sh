@@ -4,7 +4,8 @@
 #
 # Installs what it misses, builds hearth, bakes examples/agent.json, bakes it
 # again from the cache, then edits its second step and bakes once more. All
-# that it makes is in build/quickstart; it can be run again.
+# that it makes is in build/quickstart; it can be run again, and removes there
+# only what a run before has made.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,7 +26,7 @@ as_root()
 
 hearth()
 {
-	as_root env HEARTH_DATA="$work/data" "$root/build/release/bin/hearth" "$@"
+	as_root env HEARTH_DATA="$work/store" "$root/build/release/bin/hearth" "$@"
 }
 
 finish()
@@ -33,6 +34,24 @@ finish()
 	[ -z "$server" ] || kill "$server" 2>/dev/null || true
 }
 trap finish EXIT
+
+# An empty directory in $work. One that is there goes if it is empty, or the
+# very directory (device and inode) that a run before has noted as its own.
+fresh() # NAME [AS_ROOT]
+{
+	local dir=$work/$1 note=$work/.$1.made
+	shift
+	if [ -e "$dir" ] || [ -L "$dir" ]; then
+		if [ "$(stat -c %d:%i "$dir")" = "$(cat "$note" 2>/dev/null)" ]; then
+			"$@" rm -rf --one-file-system "$dir"
+		elif ! "$@" rmdir "$dir" 2>/dev/null; then
+			echo "quickstart: $dir was made by something else: move it away" >&2
+			exit 75
+		fi
+	fi
+	"$@" mkdir -m 0700 "$dir"
+	stat -c %d:%i "$dir" >"$note"
+}
 
 build()
 {
@@ -64,7 +83,7 @@ choose_base() # sets base
 serve_handbook() # a repository of our own at http://git.example.test/handbook.git; sets port
 {
 	local git=$work/git
-	rm -rf "$git"
+	fresh git
 	git init -q --bare -b main "$git/handbook.git"
 	git clone -q "$git/handbook.git" "$git/checkout" 2>/dev/null
 	printf '# Handbook\n\nKeep the hearth warm.\n' >"$git/checkout/README.md"
@@ -94,7 +113,7 @@ scripts/setup.sh build run example
 mkdir -p "$work"
 say "Building hearth (log in build/quickstart/build.log)"
 build
-as_root rm -rf "$work/data"
+fresh store as_root
 
 say "A base: $name"
 choose_base
@@ -126,7 +145,7 @@ say "Done in $((SECONDS - started)) s. To go on, paste:"
 sudo=
 [ "$(id -u)" = 0 ] || sudo='sudo '
 cat <<TEXT
-  hearth="${sudo}env HEARTH_DATA=$work/data $root/build/release/bin/hearth"
+  hearth="${sudo}env HEARTH_DATA=$work/store $root/build/release/bin/hearth"
   \$hearth images
   \$hearth inspect $digest
   \$hearth history $digest
