@@ -40,7 +40,10 @@ struct layer_info {
 	uint64_t new_bytes; /* compressed bytes that the store did not have */
 };
 
-/* Takes a tar, gives a durable blob. */
+/*
+ * Takes bytes, gives a durable blob: a tar of a layer's, or a log (step_log.h),
+ * which is compressed and cut the same way.
+ */
 struct layer_writer;
 int layer_writer_open(struct store *store, struct layer_writer **out, struct err *err) MUST_CHECK;
 void layer_writer_close(struct layer_writer *writer);
@@ -49,7 +52,7 @@ struct sink *layer_writer_sink(struct layer_writer *writer);
 /* The next byte written starts a chunk. */
 int layer_writer_cut(struct layer_writer *writer, struct err *err) MUST_CHECK;
 
-/* The end of the tar; the blob is durable when this returns 0. */
+/* The end of the bytes; the blob is durable when this returns 0. */
 int layer_writer_finish(struct layer_writer *writer, struct layer_info *out, struct err *err)
 	MUST_CHECK;
 

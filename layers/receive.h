@@ -9,7 +9,8 @@
  * Nothing is visible before receive_finish() has compared size, digest and
  * diff id: ERR_CORRUPT otherwise, and neither blob nor tree exists.
  *
- * Threads: three inside; one outside calls write, finish and close.
+ * Threads: three inside, two where there is a tree already; one outside calls
+ * write, finish and close.
  * Memory: three rings of RECEIVE_RING_BYTES, a chunk, and the stream's window
  * (layer.h); blob.h's batches are the process's. Three at once: 35 MiB.
  */

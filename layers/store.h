@@ -9,8 +9,8 @@
  *	run/           sockets, locks, a machine's base VERSION  lock
  *
  * Invariants: the directory is 0700 and ours (an image's setuid files lie in
- * it). VERSION is ours or older; a newer store is ERR_CORRUPT with a sentence
- * and is not touched. Several processes may have one store open.
+ * it). VERSION is ours; a store of another format is ERR_CORRUPT with a
+ * sentence and is not touched. Several processes may have one store open.
  *
  * Ownership: one struct store a process and data directory (LMDB forbids two),
  * shared by all its threads; it outlives all that was opened through it. It
@@ -90,7 +90,7 @@ void staging_close(struct staging *staging);
 
 /*
  * Remove dirfd/name and everything under it: renamed into trash/ at once (same
- * file system); the first 1,000 entries are unlinked here, the rest by
+ * file system). 1,000 entries of what lies there are unlinked here, the rest by
  * store_sweep(). ERR_DENIED for what lies outside the store. A name that is
  * not there is no error.
  */

@@ -21,24 +21,25 @@ int json_parse(struct str text, size_t max, json_t **out, struct err *err)
 struct json_out {
 	struct buf *buf;
 	struct err *err;
+	bool told; /* what went wrong */
 };
 
 static int json_format_piece(const char *bytes, size_t len, void *ctx)
 {
 	struct json_out *out = ctx;
 
-	return buf_add(out->buf, (struct str){bytes, len}, out->err);
+	out->told = buf_add(out->buf, (struct str){bytes, len}, out->err) < 0;
+	return out->told ? -1 : 0;
 }
 
 int json_format(const json_t *value, struct buf *out, struct err *err)
 {
-	struct json_out ctx = {out, err};
+	struct json_out ctx = {.buf = out, .err = err};
 
-	err->kind = ERR_NONE;
 	if (json_dump_callback(value, json_format_piece, &ctx,
 			       JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) == 0)
 		return 0;
-	if (err->kind == ERR_NONE)
+	if (!ctx.told)
 		return err_set(err, ERR_INVALID, "value cannot be written as JSON");
 	return -1;
 }

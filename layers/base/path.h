@@ -31,8 +31,8 @@ bool path_has_dotdot(struct str path);
 bool path_next(struct str *rest, struct str *out);
 
 /*
- * Bytes that somebody else chose, fit for a terminal: what does not print
- * becomes '?', and a long one is cut. Returns text.
+ * Bytes that somebody else chose, fit for a terminal: ASCII's control
+ * characters become '?', and a long one is cut. Returns text.
  */
 #define PATH_SHOWN_MAX ((size_t)256)
 const char *path_show(struct str path, char text[static PATH_SHOWN_MAX]);
