@@ -55,7 +55,7 @@ static int logs_show(struct logs *logs, struct str bytes, struct err *err)
 
 static int logs_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct logs *logs = (struct logs *)(void *)sink;
+	struct logs *logs = container_of(sink, struct logs, sink);
 
 	if (cancel_check(logs->cancel, err) < 0)
 		return -1;

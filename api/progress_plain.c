@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/human.h"
 #include "api/progress.h"
+#include "layers/base/embed.h"
 
 #include <stdio.h>
 
@@ -92,7 +93,7 @@ static void plain_step_done(struct plain *plain, const struct bake_event *event)
 
 static void plain_event(struct progress *progress, const struct bake_event *event)
 {
-	struct plain *plain = (struct plain *)(void *)progress;
+	struct plain *plain = container_of(progress, struct plain, progress);
 	char text[DIGEST_TEXT_MAX];
 
 	switch (event->kind) {
@@ -132,7 +133,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 
 static void plain_close(struct progress *progress)
 {
-	struct plain *plain = (struct plain *)(void *)progress;
+	struct plain *plain = container_of(progress, struct plain, progress);
 
 	buf_done(&plain->line);
 	free(plain);

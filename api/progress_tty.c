@@ -9,6 +9,7 @@
 #include "api/human.h"
 #include "api/progress.h"
 #include "layers/base/clock.h"
+#include "layers/base/embed.h"
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
 
@@ -304,7 +305,7 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 
 static void tty_event(struct progress *progress, const struct bake_event *event)
 {
-	struct tty *tty = (struct tty *)(void *)progress;
+	struct tty *tty = container_of(progress, struct tty, progress);
 
 	lock_take(&tty->lock);
 	tty_hear_locked(tty, event);
@@ -313,7 +314,7 @@ static void tty_event(struct progress *progress, const struct bake_event *event)
 
 static void tty_close(struct progress *progress)
 {
-	struct tty *tty = (struct tty *)(void *)progress;
+	struct tty *tty = container_of(progress, struct tty, progress);
 	auto_buf struct buf frame = BUF_INIT(TTY_FRAME_MAX);
 
 	lock_take(&tty->lock);

@@ -25,7 +25,7 @@ int inflater_too_much(uint64_t max, struct err *err)
 
 static int inflater_count(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct inflater *inflater = (struct inflater *)(void *)sink;
+	struct inflater *inflater = container_of(sink, struct inflater, counter);
 
 	if (bytes.len > inflater->left)
 		return inflater_too_much(inflater->max, err);

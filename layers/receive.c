@@ -79,8 +79,7 @@ static void *receive_keep(void *ctx)
 
 static int receive_take_plain(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct receive *receive =
-		(struct receive *)(void *)((char *)sink - offsetof(struct receive, plain));
+	struct receive *receive = container_of(sink, struct receive, plain);
 
 	if (cancel_check(receive->spec.cancel, err) < 0 ||
 	    cancel_check(receive->spec.cancel_too, err) < 0)

@@ -400,7 +400,7 @@ static int blob_body_begin(struct blob_body *body, struct err *err)
 
 static int blob_body_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct blob_body *body = (struct blob_body *)sink;
+	struct blob_body *body = container_of(sink, struct blob_body, sink);
 
 	if (!body->begun && blob_body_begin(body, err) < 0)
 		return -1;

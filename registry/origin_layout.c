@@ -85,7 +85,7 @@ static int layout_origin_blob(struct origin *origin, size_t lane, const struct d
 
 static void layout_origin_close(struct origin *origin)
 {
-	struct layout *layout = (struct layout *)origin;
+	struct layout *layout = container_of(origin, struct layout, origin);
 
 	auto_close_release(&layout->dirfd);
 	free(layout);

@@ -22,7 +22,7 @@ static int registry_lane(struct registry *registry, size_t lane, struct http **o
 
 static int registry_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
-	struct registry *registry = (struct registry *)origin;
+	struct registry *registry = container_of(origin, struct registry, origin);
 	char tag[REFERENCE_TEXT_MAX];
 	struct http *http;
 	int found;
@@ -47,7 +47,7 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 static int registry_document(struct origin *origin, const struct digest *digest, struct buf *out,
 			     struct err *err)
 {
-	struct registry *registry = (struct registry *)origin;
+	struct registry *registry = container_of(origin, struct registry, origin);
 	char name[DIGEST_TEXT_MAX];
 	struct digest found;
 	struct http *http;
@@ -66,7 +66,7 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 static int registry_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
 			 struct sink *out, struct err *err)
 {
-	struct registry *registry = (struct registry *)origin;
+	struct registry *registry = container_of(origin, struct registry, origin);
 	struct http *http;
 
 	if (registry_lane(registry, lane, &http, err) < 0)
@@ -76,7 +76,7 @@ static int registry_blob(struct origin *origin, size_t lane, const struct descri
 
 static void registry_close(struct origin *origin)
 {
-	struct registry *registry = (struct registry *)origin;
+	struct registry *registry = container_of(origin, struct registry, origin);
 
 	for (size_t i = 0; i < ORIGIN_LANES; i++)
 		http_close(registry->lanes[i]);

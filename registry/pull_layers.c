@@ -19,7 +19,7 @@ struct layer_sink {
 
 static int layer_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct layer_sink *layer = (struct layer_sink *)sink;
+	struct layer_sink *layer = container_of(sink, struct layer_sink, sink);
 	int64_t now = clock_monotonic_ms();
 
 	if (receive_write(layer->receive, bytes, err) < 0)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-
 static void ring_wait_locked(struct ring *ring) REQUIRES(ring->lock);
 static void ring_wait_locked(struct ring *ring)
 {

@@ -3,12 +3,14 @@
  * sink.h - somewhere to put bytes, and somewhere to get them.
  *
  * The links of every chain in this program: tar writer -> digest -> cutter,
- * socket -> digest -> inflater -> tree. A concrete sink embeds struct sink
- * first. Failure is final: after it nothing more is written.
+ * socket -> digest -> inflater -> tree. A concrete sink embeds struct sink and
+ * finds itself by container_of(). Failure is final: after it nothing more is
+ * written.
  */
 #pragma once
 
 #include "layers/base/buf.h"
+#include "layers/base/embed.h"
 
 struct sink {
 	int (*write)(struct sink *sink, struct str bytes, struct err *err);
@@ -30,7 +32,7 @@ struct buf_sink {
 
 static inline int buf_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	return buf_add(((struct buf_sink *)sink)->buf, bytes, err);
+	return buf_add(container_of(sink, struct buf_sink, sink)->buf, bytes, err);
 }
 
 #define BUF_SINK(into) ((struct buf_sink){{buf_sink_write}, (into)})
