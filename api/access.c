@@ -2,6 +2,7 @@
 #include "api/access.h"
 
 #include "api/settings.h"
+#include "layers/base/fd.h"
 
 #include <fcntl.h>
 
@@ -9,10 +10,8 @@ int access_for(struct str text, struct credentials *out, struct err *err)
 {
 	auto_free char *path = settings_docker_config();
 	auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-	auto_buf struct buf content = BUF_INIT(CREDENTIALS_FILE_MAX);
+	auto_buf struct buf content = BUF_WIPED(CREDENTIALS_FILE_MAX);
 	struct reference reference;
-	char piece[16 * 1024];
-	ssize_t n;
 
 	*out = (struct credentials){0};
 	if (fd < 0)
@@ -21,11 +20,8 @@ int access_for(struct str text, struct credentials *out, struct err *err)
 		return err_ctx(err, "base");
 	if (reference.kind != REFERENCE_REGISTRY)
 		return 0;
-	while ((n = read(fd, piece, sizeof(piece))) > 0) {
-		if (buf_add(&content, (struct str){piece, (size_t)n}, err) < 0)
-			return err_ctx(err, "%s", path);
-	}
-	if (credentials_find(buf_str(&content), reference.host, out, err) < 0)
+	if (fd_read_all(fd, &content, err) < 0 ||
+	    credentials_find(buf_str(&content), reference.host, out, err) < 0)
 		return err_ctx(err, "%s", path);
 	return 0;
 }

@@ -283,7 +283,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.ca_file = cli_text(cmd->cli, "ca-file"),
 		.max_layer_bytes = max_layer_bytes,
 		.registry_user = str_of(cmd->credentials.user),
-		.registry_password = str_of(cmd->credentials.password),
+		.registry_password = &cmd->credentials.password,
 		.runtime = cli_text(cmd->cli, "runtime"),
 		.hosts = cmd->hosts,
 		.host_count = cmd->host_count,
@@ -315,6 +315,7 @@ static int run(struct cli *cli, struct err *err)
 	progress_close(cmd.progress);
 	store_close(cmd.store);
 	auto_close_release(&cmd.contextfd);
+	secret_done(&cmd.credentials.password);
 	free(cmd.hosts);
 	return result < 0 ? err_ctx(err, "bake %s", cli->args[0]) : 0;
 }

@@ -83,7 +83,7 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 	out->plain_http = cli_has(cli, "plain-http");
 	out->ca_file = cli_text(cli, "ca-file");
 	out->user = str_of(credentials->user);
-	out->password = str_of(credentials->password);
+	out->password = &credentials->password;
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(store) struct store *store = NULL;
 	AUTO(progress) struct progress *progress = NULL;
 	struct base_request request = {0};
-	struct credentials credentials;
+	auto_credentials struct credentials credentials = {0};
 	int columns;
 	bool terminal = settings_terminal(&columns);
 

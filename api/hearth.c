@@ -2,6 +2,7 @@
 /* hearth.c - the program `hearth`: finds the command, and ends with its code. */
 #include "api/cli.h"
 #include "api/settings.h"
+#include "layers/base/json.h"
 #include "layers/base/nearest.h"
 
 #include <signal.h>
@@ -146,6 +147,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct cli_command *command;
 
+	json_wipe_released(); /* a password passes through documents */
 	if (!name)
 		return main_help(stderr, err_exit_code(ERR_INVALID));
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)

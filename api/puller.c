@@ -7,10 +7,12 @@
  */
 #include "api/role.h"
 #include "bake/work.h"
+#include "layers/base/json.h"
 
 int main(int argc, char **argv)
 {
 	static const struct role roles[] = {{"pull", work_pull}};
 
+	json_wipe_released(); /* its request holds a password */
 	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);
 }

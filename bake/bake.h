@@ -16,6 +16,7 @@
 
 #include "bake/spec.h"
 #include "layers/base/cancel.h"
+#include "layers/base/secret.h"
 #include "layers/store.h"
 #include "sandbox/network.h"
 
@@ -62,7 +63,7 @@ struct bake_options {
 	const char *ca_file;
 	uint64_t max_layer_bytes; /* of a base's layer, inflated; 0 for UNPACK_BYTES_MAX */
 	struct str registry_user; /* credentials for the base's registry, or empty */
-	struct str registry_password;
+	const struct secret *registry_password;
 	const char *runtime;
 	const struct network_host *hosts;
 	size_t host_count;

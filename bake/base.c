@@ -22,7 +22,8 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	(void)json_object_set_new(value, "maxLayerBytes",
 				  json_integer((json_int_t)request->max_layer_bytes));
 	(void)json_object_set_new(value, "user", json_from_str(request->user));
-	(void)json_object_set_new(value, "password", json_from_str(request->password));
+	(void)json_object_set_new(value, "password",
+				  json_from_str(str_of(secret_reveal(request->password))));
 	return value;
 }
 

@@ -25,7 +25,7 @@ struct base_request {
 	const char *ca_file;      /* or NULL */
 	uint64_t max_layer_bytes; /* inflated; 0 for UNPACK_BYTES_MAX */
 	struct str user;          /* credentials, or empty */
-	struct str password;
+	const struct secret *password;
 };
 
 json_t *base_request_format(struct store *store, const struct base_request *request);

@@ -45,7 +45,7 @@ static int wire_send_bytes(int fd, struct str bytes, struct err *err)
 
 int wire_send(int fd, enum wire_type type, struct str payload, struct err *err)
 {
-	auto_buf struct buf frame = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER);
+	auto_buf struct buf frame = BUF_WIPED(WIRE_PAYLOAD_MAX + WIRE_HEADER);
 
 	if (wire_add(&frame, type, payload, err) < 0)
 		return -1;
@@ -54,7 +54,7 @@ int wire_send(int fd, enum wire_type type, struct str payload, struct err *err)
 
 int wire_send_json(int fd, enum wire_type type, const json_t *value, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(WIRE_PAYLOAD_MAX);
+	auto_buf struct buf text = BUF_WIPED(WIRE_PAYLOAD_MAX);
 
 	if (json_format(value, &text, err) < 0)
 		return -1;

@@ -62,7 +62,7 @@ static void *work_watch(void *ctx)
 
 static int work_receive_request(struct pull_work *work, struct err *err)
 {
-	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	auto_buf struct buf payload = BUF_WIPED(WIRE_PAYLOAD_MAX);
 
 	if (work_receive(&payload, err) < 0)
 		return -1;
@@ -97,6 +97,8 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 	struct str text;
 	struct str platform;
 	struct str ca_file = {0};
+	struct str password = STR("");
+	auto_secret struct secret hidden = {0};
 	int64_t max_layer_bytes = 0;
 
 	if (json_need_string(work->request, "", "reference", &text, err) < 0 ||
@@ -105,11 +107,12 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 	    json_get_string(work->request, "", "caFile", &ca_file, err) < 0 ||
 	    json_get_int(work->request, "", "maxLayerBytes", &max_layer_bytes, err) < 0 ||
 	    json_get_string(work->request, "", "user", &spec.user, err) < 0 ||
-	    json_get_string(work->request, "", "password", &spec.password, err) < 0 ||
-	    reference_parse(text, &reference, err) < 0 ||
+	    json_get_string(work->request, "", "password", &password, err) < 0 ||
+	    secret_put(&hidden, password, err) < 0 || reference_parse(text, &reference, err) < 0 ||
 	    platform_parse(platform, &spec.platform, err) < 0)
 		return -1;
 	spec.ca_file = ca_file.ptr;
+	spec.password = &hidden;
 	spec.limits.max_bytes = (uint64_t)max_layer_bytes;
 	return pull_image(work->store, &spec, out, err);
 }

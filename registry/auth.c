@@ -20,7 +20,7 @@ struct auth {
 	struct retry retry;
 	struct buf path;
 	struct buf user;
-	struct buf password;
+	struct secret password;
 	int idlefd; /* an eventfd, readable while `fetching` is false */
 	struct lock lock;
 	/* guarded by lock: */
@@ -29,7 +29,7 @@ struct auth {
 	bool fetching;       /* a thread is at the token service */
 	struct buf question; /* the URL that gave the token */
 	bool with_password;  /* whether it is asked with credentials */
-	struct buf token;
+	struct secret token;
 	int64_t expires_ms; /* monotonic */
 };
 
@@ -42,9 +42,7 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	auth->retry = spec->retry;
 	auth->path = BUF_INIT(HTTP_URL_MAX);
 	auth->user = BUF_INIT(HTTP_URL_MAX);
-	auth->password = BUF_INIT(HTTP_URL_MAX);
 	auth->question = BUF_INIT(HTTP_URL_MAX);
-	auth->token = BUF_INIT(AUTH_TOKEN_MAX);
 	auth->lock = (struct lock)LOCK_INIT;
 	auth->idlefd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (auth->idlefd < 0) {
@@ -55,7 +53,7 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	}
 	if (buf_add(&auth->path, spec->path, err) < 0 ||
 	    buf_add(&auth->user, spec->user, err) < 0 ||
-	    buf_add(&auth->password, spec->password, err) < 0) {
+	    secret_copy(&auth->password, spec->password, err) < 0) {
 		auth_close(auth);
 		return err_ctx(err, "credentials");
 	}
@@ -67,15 +65,11 @@ void auth_close(struct auth *auth)
 {
 	if (!auth)
 		return;
-	if (auth->password.ptr)
-		explicit_bzero(auth->password.ptr, auth->password.len);
-	if (auth->token.ptr)
-		explicit_bzero(auth->token.ptr, auth->token.len);
 	buf_done(&auth->path);
 	buf_done(&auth->user);
-	buf_done(&auth->password);
+	secret_done(&auth->password);
 	buf_done(&auth->question);
-	buf_done(&auth->token);
+	secret_done(&auth->token);
 	auto_close_release(&auth->idlefd);
 	free(auth);
 }
@@ -149,7 +143,7 @@ bool auth_may_ask(const char *base, const char *realm)
 }
 
 /* The token of an answer, which must be fit for a header. */
-static int token_read(struct str text, struct buf *out, int64_t *out_life_ms, struct err *err)
+static int token_read(struct str text, struct secret *out, int64_t *out_life_ms, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
 	struct err why = {0};
@@ -171,8 +165,7 @@ static int token_read(struct str text, struct buf *out, int64_t *out_life_ms, st
 	if (json_get_int(document, "", "expires_in", &seconds, &why) == 1 && seconds > 0)
 		*out_life_ms =
 			seconds < AUTH_LIFE_MAX_MS / 1000 ? seconds * 1000 : AUTH_LIFE_MAX_MS;
-	buf_clear(out);
-	return buf_add(out, token, err);
+	return secret_put(out, token, err);
 }
 
 static int token_refused(long status, bool with_password, struct err *err)
@@ -195,7 +188,7 @@ static int token_ask(const struct auth *auth, struct http *http, const char *que
 	struct http_request request = {
 		.url = question,
 		.user = with_password ? auth->user.ptr : NULL,
-		.password = with_password ? buf_str(&auth->password).ptr : NULL,
+		.password = &auth->password,
 		.body = &sink.sink,
 	};
 
@@ -235,8 +228,8 @@ static void auth_set_fetching_locked(struct auth *auth, bool fetching)
 static int token_fetch(struct auth *auth, struct http *http, const char *question,
 		       bool with_password, struct err *err)
 {
-	auto_buf struct buf answer = BUF_INIT(AUTH_ANSWER_MAX);
-	auto_buf struct buf token = BUF_INIT(AUTH_TOKEN_MAX);
+	auto_buf struct buf answer = BUF_WIPED(AUTH_ANSWER_MAX);
+	auto_secret struct secret token = {0};
 	int64_t asked_ms = clock_monotonic_ms();
 	int64_t life_ms = 0;
 	int64_t margin_ms;
@@ -257,8 +250,7 @@ static int token_fetch(struct auth *auth, struct http *http, const char *questio
 	lock_take(&auth->lock);
 	auth_set_fetching_locked(auth, false);
 	if (result == 0) {
-		buf_clear(&auth->token);
-		result = buf_add(&auth->token, buf_str(&token), err);
+		result = secret_copy(&auth->token, &token, err);
 		auth->expires_ms = asked_ms + life_ms - margin_ms;
 		auth->generation++;
 	}
@@ -287,12 +279,8 @@ static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *e
 {
 	out->generation = auth->generation;
 	out->user = auth->scheme == AUTH_BASIC ? auth->user.ptr : NULL;
-	out->password = auth->scheme == AUTH_BASIC ? buf_str(&auth->password).ptr : NULL;
-	out->token.max = AUTH_TOKEN_MAX;
-	buf_clear(&out->token);
-	if (auth->scheme != AUTH_BEARER)
-		return 0;
-	return buf_add(&out->token, buf_str(&auth->token), err);
+	out->password = &auth->password;
+	return secret_copy(&out->token, auth->scheme == AUTH_BEARER ? &auth->token : NULL, err);
 }
 
 /* 0 and a grant; 1 and the question where the token expired and is now ours to fetch; -1. */

@@ -21,7 +21,6 @@
 #include "registry/challenge_priv.h"
 #include "registry/retry_priv.h"
 
-#define AUTH_TOKEN_MAX ((size_t)48 * 1024) /* below what servers take as headers */
 #define AUTH_ANSWER_MAX ((size_t)256 * 1024)
 
 struct auth;
@@ -29,7 +28,7 @@ struct auth;
 struct auth_spec {
 	struct str path; /* of the repository */
 	struct str user; /* or "" */
-	struct str password;
+	const struct secret *password;
 	struct retry retry; /* for the token service */
 };
 
@@ -40,8 +39,8 @@ bool auth_has_credentials(const struct auth *auth);
 /* What a request carries; points into itself and into the auth. */
 struct grant {
 	const char *user; /* or NULL */
-	const char *password;
-	struct buf token;    /* empty for none */
+	const struct secret *password;
+	struct secret token; /* empty for none */
 	unsigned generation; /* of the proof, for auth_renew() */
 };
 
@@ -66,6 +65,6 @@ bool auth_may_ask(const char *base, const char *realm);
 DEFINE_AUTO(auth, struct auth *, auth_close);
 static inline void auto_grant_release(struct grant *slot)
 {
-	buf_done(&slot->token);
+	secret_done(&slot->token);
 }
 #define auto_grant AUTO(grant)

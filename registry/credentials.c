@@ -42,28 +42,38 @@ static const json_t *credentials_entry(const json_t *auths, struct str host)
 	return NULL;
 }
 
-/* "dXNlcjpwYXNz" is "user:pass". */
-static int credentials_decode(struct str auth, struct credentials *out, struct err *err)
+/* The bytes of base64, ended by a NUL; false for what is none. */
+static bool credentials_decode(struct str text, char out[static CREDENTIALS_MAX])
 {
-	char plain[CREDENTIALS_MAX];
-	char *colon;
 	int n;
 
-	if (auth.len == 0 || auth.len % 4 != 0 || auth.len / 4 * 3 >= sizeof(plain))
-		return err_set(err, ERR_INVALID, "auth: not base64 of user:password");
-	n = EVP_DecodeBlock((unsigned char *)plain, (const unsigned char *)auth.ptr, (int)auth.len);
+	if (text.len == 0 || text.len % 4 != 0 || text.len / 4 * 3 >= CREDENTIALS_MAX)
+		return false;
+	n = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)text.ptr, (int)text.len);
 	if (n < 0)
-		return err_set(err, ERR_INVALID, "auth: not base64 of user:password");
-	for (size_t i = auth.len; i > 0 && auth.ptr[i - 1] == '='; i--)
+		return false;
+	for (size_t i = text.len; i > 0 && text.ptr[i - 1] == '='; i--)
 		n--;
-	plain[n] = '\0';
-	colon = strchr(plain, ':');
-	if (!colon)
-		return err_set(err, ERR_INVALID, "auth: not base64 of user:password");
-	*colon = '\0';
-	(void)snprintf(out->user, sizeof(out->user), "%s", plain);
-	(void)snprintf(out->password, sizeof(out->password), "%s", colon + 1);
-	return 0;
+	out[n] = '\0';
+	return true;
+}
+
+/* "dXNlcjpwYXNz" is "user:pass". */
+static int credentials_split(struct str auth, struct credentials *out, struct err *err)
+{
+	char plain[CREDENTIALS_MAX];
+	char *colon = credentials_decode(auth, plain) ? strchr(plain, ':') : NULL;
+	int result;
+
+	if (colon) {
+		*colon = '\0';
+		(void)snprintf(out->user, sizeof(out->user), "%s", plain);
+		result = secret_put(&out->password, str_of(colon + 1), err);
+	} else {
+		result = err_set(err, ERR_INVALID, "auth: not base64 of user:password");
+	}
+	explicit_bzero(plain, sizeof(plain));
+	return result;
 }
 
 static int credentials_refuse_helper(struct str host, const json_t *helper, struct err *err)
@@ -83,8 +93,10 @@ int credentials_find(struct str text, struct str host, struct credentials *out, 
 	struct str auth = {0};
 	int found;
 
-	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0 ||
-	    json_get_object(document, "", "auths", &auths, err) < 0)
+	/* The parser's own words cite what it stumbled over, which may be a password. */
+	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0)
+		return err->kind == ERR_INVALID ? err_set(err, ERR_INVALID, "it is not JSON") : -1;
+	if (json_get_object(document, "", "auths", &auths, err) < 0)
 		return -1;
 	helper = credentials_entry(json_object_get(document, "credHelpers"), host);
 	if (json_string_length(helper) > 0) /* it goes before auths, which need not list the host */
@@ -94,7 +106,7 @@ int credentials_find(struct str text, struct str host, struct credentials *out, 
 	if (found < 0)
 		return -1;
 	if (found == 1 && auth.len > 0)
-		return credentials_decode(auth, out, err) < 0 ? -1 : 1;
+		return credentials_split(auth, out, err) < 0 ? -1 : 1;
 	helper = json_object_get(document, "credsStore");
 	if (entry && json_string_length(helper) > 0) /* it leaves an empty entry for each host */
 		return credentials_refuse_helper(host, helper, err);

@@ -9,15 +9,25 @@
 #pragma once
 
 #include "layers/base/json.h"
+#include "layers/base/secret.h"
 
 #define CREDENTIALS_MAX ((size_t)4096)
 #define CREDENTIALS_FILE_MAX ((size_t)1024 * 1024)
 
 struct credentials {
 	char user[CREDENTIALS_MAX];
-	char password[CREDENTIALS_MAX];
+	struct secret password;
 };
 
-/* 1 found, 0 nothing for this host, -1. text is the file's content. */
+/*
+ * 1 found, 0 nothing for this host, -1. text is the file's content. *out is
+ * credentials or {0} before, and the caller's to end.
+ */
 int credentials_find(struct str text, struct str host, struct credentials *out, struct err *err)
 	MUST_CHECK;
+
+static inline void auto_credentials_release(struct credentials *slot)
+{
+	secret_done(&slot->password);
+}
+#define auto_credentials AUTO(credentials)

@@ -163,7 +163,7 @@ static int fetch_send_one(struct fetch *fetch, struct http *http, const struct f
 		return -1;
 	send.direct = url_host_is_loopback(url.host);
 	if (!way->strayed) {
-		send.bearer = grant->token.len > 0 ? grant->token.ptr : NULL;
+		send.bearer = &grant->token;
 		send.user = grant->user;
 		send.password = grant->password;
 	}

@@ -30,7 +30,7 @@ struct fetch_spec {
 	bool plain_http;
 	const char *ca_file;
 	struct str user;
-	struct str password;
+	const struct secret *password; /* with user */
 	int tries;
 	int retry_base_ms; /* 0 for RETRY_BASE_MS */
 	int stall_ms;      /* 0 for HTTP_STALL_MS */

@@ -204,13 +204,14 @@ static void http_set_headers(struct http *http, const struct http_request *reque
 
 static void http_set_credential(CURL *easy, const struct http_request *request)
 {
-	if (request->bearer) {
+	if (!secret_is_empty(request->bearer)) {
 		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-		(void)curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, request->bearer);
+		(void)curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER,
+				       secret_reveal(request->bearer));
 	} else if (request->user) {
 		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		(void)curl_easy_setopt(easy, CURLOPT_USERNAME, request->user);
-		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, request->password);
+		(void)curl_easy_setopt(easy, CURLOPT_PASSWORD, secret_reveal(request->password));
 	}
 }
 

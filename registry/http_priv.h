@@ -15,6 +15,7 @@
 #pragma once
 
 #include "layers/base/cancel.h"
+#include "layers/base/secret.h"
 #include "layers/base/sink.h"
 
 #include <stdint.h>
@@ -49,13 +50,13 @@ int http_wait_readable(const struct http *http, int fd, struct err *err) MUST_CH
 
 struct http_request {
 	const char *url;
-	bool head;          /* HEAD, else GET */
-	bool direct;        /* by no proxy: the host is this one */
-	const char *accept; /* the header's value, or NULL */
-	const char *range;  /* "0-99", or NULL */
-	const char *bearer; /* a token, or NULL */
-	const char *user;   /* with password: Basic; or NULL */
-	const char *password;
+	bool head;                   /* HEAD, else GET */
+	bool direct;                 /* by no proxy: the host is this one */
+	const char *accept;          /* the header's value, or NULL */
+	const char *range;           /* "0-99", or NULL */
+	const struct secret *bearer; /* a token; empty for none, or NULL */
+	const char *user;            /* with password: Basic; or NULL */
+	const struct secret *password;
 	struct sink *body; /* gets the body of a 200 or 206, once the headers are there */
 };
 

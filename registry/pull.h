@@ -20,6 +20,7 @@
 #pragma once
 
 #include "layers/base/cancel.h"
+#include "layers/base/secret.h"
 #include "layers/receive.h"
 #include "registry/manifest.h"
 #include "registry/tag.h"
@@ -49,7 +50,7 @@ struct pull_spec {
 	bool plain_http;     /* asked for; loopback needs no asking */
 	const char *ca_file; /* NULL for the system's */
 	struct str user;     /* credentials for this host, or empty */
-	struct str password;
+	const struct secret *password;
 	struct unpack_limits limits;
 	pull_event_fn *event; /* called from several threads, one at a time; may be NULL */
 	void *event_ctx;

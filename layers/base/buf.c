@@ -6,6 +6,24 @@
 #include <stdio.h>
 #include <string.h>
 
+static void buf_wipe(const struct buf *buf)
+{
+	if (buf->wiped && buf->ptr)
+		explicit_bzero(buf->ptr, buf->cap);
+}
+
+/* realloc() would leave a copy behind where it moves. */
+static char *buf_move(const struct buf *buf, size_t cap)
+{
+	char *ptr = malloc(cap);
+
+	if (ptr && buf->ptr)
+		memcpy(ptr, buf->ptr, buf->len + 1);
+	buf_wipe(buf);
+	free(buf->ptr);
+	return ptr;
+}
+
 /* Make room for extra bytes and the NUL behind them. */
 static int buf_grow(struct buf *buf, size_t extra, struct err *err)
 {
@@ -17,7 +35,9 @@ static int buf_grow(struct buf *buf, size_t extra, struct err *err)
 		return err_set(err, ERR_LIMIT, "more than %zu bytes", buf->max);
 	while (cap <= need)
 		cap *= 2;
-	ptr = realloc(buf->ptr, cap);
+	if (cap == buf->cap)
+		return 0;
+	ptr = buf->wiped ? buf_move(buf, cap) : realloc(buf->ptr, cap);
 	if (!ptr)
 		abort();
 	buf->ptr = ptr;
@@ -57,6 +77,7 @@ int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...)
 
 void buf_clear(struct buf *buf)
 {
+	buf_wipe(buf);
 	buf->len = 0;
 	if (buf->ptr)
 		buf->ptr[0] = '\0';
@@ -64,8 +85,9 @@ void buf_clear(struct buf *buf)
 
 void buf_done(struct buf *buf)
 {
+	buf_wipe(buf);
 	free(buf->ptr);
-	*buf = BUF_INIT(buf->max);
+	*buf = (struct buf){.max = buf->max, .wiped = buf->wiped};
 }
 
 bool str_cut(struct str *rest, char separator, struct str *out)

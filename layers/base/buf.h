@@ -34,9 +34,13 @@ struct buf {
 	size_t len;
 	size_t cap;
 	size_t max;
+	bool wiped; /* zeroed before its memory is given back */
 };
 
 #define BUF_INIT(ceiling) ((struct buf){.max = (ceiling)})
+
+/* For what holds a secret (secret.h) on its way. */
+#define BUF_WIPED(ceiling) ((struct buf){.max = (ceiling), .wiped = true})
 
 /* Append; the buf is unchanged on failure. */
 int buf_add(struct buf *buf, struct str bytes, struct err *err) MUST_CHECK;
@@ -44,7 +48,7 @@ int buf_add(struct buf *buf, struct str bytes, struct err *err) MUST_CHECK;
 /* Append formatted text; the buf is unchanged on failure. */
 int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...) PRINTF(3, 4) MUST_CHECK;
 
-/* Forget the content and keep the memory. */
+/* Forget the content and keep the memory; what is to be wiped is wiped at once. */
 void buf_clear(struct buf *buf);
 
 /* Release the bytes; the buf is empty and usable again. */

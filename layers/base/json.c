@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/json.h"
 
+#include <malloc.h>
 #include <string.h>
 
 int json_parse(struct str text, size_t max, json_t **out, struct err *err)
@@ -153,6 +154,18 @@ int json_need_array(const json_t *object, const char *path, const char *key, jso
 		    struct err *err)
 {
 	return json_needed(json_get_array(object, path, key, out, err), path, key, err);
+}
+
+static void json_free_wiped(void *ptr)
+{
+	if (ptr)
+		explicit_bzero(ptr, malloc_usable_size(ptr));
+	free(ptr);
+}
+
+void json_wipe_released(void)
+{
+	json_set_alloc_funcs(malloc, json_free_wiped);
 }
 
 /* The length of the valid UTF-8 sequence at the start, or 0. */

@@ -56,6 +56,12 @@ int json_need_array(const json_t *object, const char *path, const char *key, jso
 /* "a string", "an object", …: for messages. */
 const char *json_type_name(json_type type);
 
+/*
+ * From now on what a document occupied is zeroed when it is released: once, at
+ * the start of a program that parses secrets, before any thread and document.
+ */
+void json_wipe_released(void);
+
 /* A string value of these bytes. Bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_str(struct str text);
 

@@ -23,7 +23,7 @@ struct client {
 	pthread_t thread;
 	int result;
 	struct err err;
-	struct buf token;
+	struct secret token;
 };
 
 static void signal_fd(int fd)
@@ -79,7 +79,7 @@ static void client_init(struct client *client, struct desk *desk)
 	struct http_options options = {.cancel = &client->cancel};
 	struct err err = {0};
 
-	*client = (struct client){.desk = desk, .token = BUF_INIT(AUTH_TOKEN_MAX)};
+	*client = (struct client){.desk = desk};
 	check_ok(cancel_init(&client->cancel, &err), &err);
 	check_ok(http_open(&options, &client->http, &err), &err);
 }
@@ -88,7 +88,7 @@ static void client_done(struct client *client)
 {
 	http_close(client->http);
 	cancel_done(&client->cancel);
-	buf_done(&client->token);
+	secret_done(&client->token);
 }
 
 /* As after a 401 of the registry: whoever is first asks, the others wait. */
@@ -105,7 +105,7 @@ static int client_renew(struct client *client)
 		    0 ||
 	    auth_get(client->desk->auth, client->http, &grant, &client->err) < 0)
 		return -1;
-	return buf_add(&client->token, buf_str(&grant.token), &client->err);
+	return secret_copy(&client->token, &grant.token, &client->err);
 }
 
 static void *client_run(void *ctx)
@@ -142,8 +142,8 @@ static void a_token_that_one_thread_fetches_serves_those_who_wait(void **state)
 	client_join(&second);
 	check_ok(first.result, &first.err);
 	check_ok(second.result, &second.err);
-	assert_string_equal(first.token.ptr, "sesame");
-	assert_string_equal(second.token.ptr, "sesame");
+	assert_string_equal(secret_reveal(&first.token), "sesame");
+	assert_string_equal(secret_reveal(&second.token), "sesame");
 	assert_int_equal(atomic_load(&desk->server.requests), 1);
 	client_done(&first);
 	client_done(&second);
@@ -191,7 +191,7 @@ static void the_next_asks_where_the_first_was_cancelled(void **state)
 	signal_fd(desk->releasefd);
 	client_join(&second);
 	check_ok(second.result, &second.err);
-	assert_string_equal(second.token.ptr, "sesame");
+	assert_string_equal(secret_reveal(&second.token), "sesame");
 	client_done(&first);
 	client_done(&second);
 }

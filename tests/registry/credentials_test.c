@@ -24,7 +24,7 @@ static void a_password_is_found_by_its_host(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct credentials found = {0};
+		auto_credentials struct credentials found = {0};
 		struct err err = {0};
 		int rc = credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
 					  &err);
@@ -32,7 +32,7 @@ static void a_password_is_found_by_its_host(void **state)
 		if (rc != 1)
 			fail_msg("%s: %d %s", cases[i].text, rc, err.text);
 		assert_string_equal(found.user, "me");
-		assert_string_equal(found.password, "secret");
+		assert_string_equal(secret_reveal(&found.password), "secret");
 	}
 }
 
@@ -52,7 +52,7 @@ static void a_host_that_nobody_knows_is_anonymous(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct credentials found = {0};
+		auto_credentials struct credentials found = {0};
 		struct err err = {0};
 		int rc = credentials_find(str_of(texts[i]), STR("reg.acme.com"), &found, &err);
 
@@ -82,7 +82,7 @@ static void a_helper_is_named_and_not_passed_over(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct credentials found = {0};
+		auto_credentials struct credentials found = {0};
 		struct err err = {0};
 
 		check_err(credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
@@ -93,12 +93,35 @@ static void a_helper_is_named_and_not_passed_over(void **state)
 	}
 }
 
+static void a_file_that_is_no_json_is_not_cited(void **state)
+{
+	static const char *const texts[] = {
+		"{\"auths\":{\"reg.acme.com\":{\"auth\":\"bWU6c2VjcmV0\" \"x\"}}}",
+		"{\"auths\":{\"reg.acme.com\":{\"auth\":bWU6c2VjcmV0}}}",
+		"{\"auths\":{\"reg.acme.com\":{\"auth\":\"bWU6c2VjcmV0",
+		"{\"auths\":{\"reg.acme.com\":{\"auth\":\"!bWU6c2VjcmV0\"}}}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		auto_credentials struct credentials found = {0};
+		struct err err = {0};
+
+		check_err(credentials_find(str_of(texts[i]), STR("reg.acme.com"), &found, &err),
+			  &err, ERR_INVALID);
+		if (strstr(err.text, "bWU"))
+			fail_msg("%s: %s", texts[i], err.text);
+		assert_true(secret_is_empty(&found.password));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_password_is_found_by_its_host),
 		cmocka_unit_test(a_host_that_nobody_knows_is_anonymous),
 		cmocka_unit_test(a_helper_is_named_and_not_passed_over),
+		cmocka_unit_test(a_file_that_is_no_json_is_not_cited),
 	};
 
 	return cmocka_run_group_tests_name("registry/credentials", tests, NULL, NULL);

@@ -30,6 +30,15 @@ void bench_open(struct bench *bench, standin_fn *fn, standin_fn *other)
 	check_ok(fetch_connect(bench->fetch, &bench->http, &err), &err);
 }
 
+void bench_identify(struct bench *bench, const char *user, const char *password)
+{
+	struct err err = {0};
+
+	check_ok(secret_put(&bench->password, str_of(password), &err), &err);
+	bench->spec.user = str_of(user);
+	bench->spec.password = &bench->password;
+}
+
 int bench_new(void **state)
 {
 	*state = calloc(1, sizeof(struct bench));
@@ -46,6 +55,7 @@ int bench_free(void **state)
 	standin_stop(&bench->other);
 	cancel_done(&bench->cancel);
 	buf_done(&bench->got);
+	secret_done(&bench->password);
 	free(bench);
 	return 0;
 }

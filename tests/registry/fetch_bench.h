@@ -29,6 +29,7 @@ struct bench {
 	struct descriptor blob;
 	char bytes[BLOB_SIZE];
 	struct fetch_spec spec;
+	struct secret password; /* spec's */
 	char host[64];
 	/* by the handlers: */
 	int step;
@@ -44,6 +45,9 @@ struct bench *bench_again(void **state);
 
 /* Start the servers; `other` is NULL or what the second one does. What is in spec is used. */
 void bench_open(struct bench *bench, standin_fn *fn, standin_fn *other);
+
+/* Before bench_open(): who asks, and with which password. */
+void bench_identify(struct bench *bench, const char *user, const char *password);
 
 int bench_blob(struct bench *bench, struct err *err);
 void check_whole(const struct bench *bench);

@@ -160,16 +160,18 @@ static void start_with_password(struct live *live)
 static void a_password_is_asked_for_and_judged(void **state)
 {
 	struct live *live = *state;
+	auto_secret struct secret password = {0};
 	struct err err = {0};
 
 	start_with_password(live);
 	push(live, "me:secret");
 	check_err(pulling_run(live->pulling, &err), &err, ERR_UNAUTHORIZED);
 	live->pulling->spec.user = STR("me");
-	live->pulling->spec.password = STR("wrong");
+	live->pulling->spec.password = &password;
+	check_ok(secret_put(&password, STR("wrong"), &err), &err);
 	check_err(pulling_run(live->pulling, &err), &err, ERR_UNAUTHORIZED);
 	pulling_check_unnamed(live->pulling);
-	live->pulling->spec.password = STR("secret");
+	check_ok(secret_put(&password, STR("secret"), &err), &err);
 	check_ok(pulling_run(live->pulling, &err), &err);
 	pulling_check_whole(live->pulling);
 }
