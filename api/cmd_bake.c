@@ -105,8 +105,8 @@ static int bake_open_progress(struct cmd_bake *cmd, struct err *err)
 	int columns;
 	bool terminal = settings_terminal(&columns);
 
-	return progress_open(cli_text(cmd->cli, "progress"), terminal, columns, &cmd->progress,
-			     err);
+	return progress_open(cli_text(cmd->cli, "progress"), terminal, columns, cmd->cli->cancel,
+			     &cmd->progress, err);
 }
 
 static int bake_tag(struct cmd_bake *cmd, const struct spec *spec, const char *name,
@@ -347,7 +347,9 @@ const struct cli_command cli_bake = {
 		  "\n"
 		  "Exit codes: 0 done, 1 a command failed, 64 wrong usage or spec, 65 refused or\n"
 		  "damaged, 66 not found, 69 not possible here or a registry failed, 70 a system\n"
-		  "call failed, 74 disk full, 75 try again, 77 no access, 130 cancelled.\n",
+		  "call failed or nobody reads the digest, 74 disk full, 75 try again, 77 no "
+		  "access,\n"
+		  "130 cancelled.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

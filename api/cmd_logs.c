@@ -3,6 +3,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/lookup.h"
+#include "api/outlet.h"
 #include "bake/image.h"
 #include "layers/failure.h"
 #include "layers/step.h"
@@ -15,15 +16,16 @@
 struct logs {
 	struct sink sink;
 	struct store *store;
+	FILE *out; /* owned */
 	const struct cancel *cancel;
 	bool terminal;   /* what a step wrote must not steer it */
 	bool open;       /* the last line has no end yet */
 	struct buf line; /* owned: that line, for a terminal */
 };
 
-static int logs_put(struct str bytes, struct err *err)
+static int logs_put(const struct logs *logs, struct str bytes, struct err *err)
 {
-	if (fwrite(bytes.ptr, 1, bytes.len, stdout) < bytes.len)
+	if (fwrite(bytes.ptr, 1, bytes.len, logs->out) < bytes.len)
 		return err_os(err, errno, "write standard output");
 	return 0;
 }
@@ -35,7 +37,7 @@ static int logs_show_line(struct logs *logs, struct err *err)
 	if (human_line(buf_str(&logs->line), LOGS_LINE_MAX, &shown, err) < 0)
 		return -1;
 	buf_clear(&logs->line);
-	return logs_put(buf_str(&shown), err);
+	return logs_put(logs, buf_str(&shown), err);
 }
 
 static int logs_show(struct logs *logs, struct str bytes, struct err *err)
@@ -45,7 +47,7 @@ static int logs_show(struct logs *logs, struct str bytes, struct err *err)
 
 		if ((ends || logs->line.len == LOGS_LINE_MAX) && logs_show_line(logs, err) < 0)
 			return -1;
-		if (ends && logs_put(STR("\n"), err) < 0)
+		if (ends && logs_put(logs, STR("\n"), err) < 0)
 			return -1;
 		if (!ends && buf_add(&logs->line, (struct str){bytes.ptr + i, 1}, err) < 0)
 			return -1;
@@ -62,7 +64,7 @@ static int logs_write(struct sink *sink, struct str bytes, struct err *err)
 	if (bytes.len == 0)
 		return 0;
 	logs->open = bytes.ptr[bytes.len - 1] != '\n';
-	return logs->terminal ? logs_show(logs, bytes, err) : logs_put(bytes, err);
+	return logs->terminal ? logs_show(logs, bytes, err) : logs_put(logs, bytes, err);
 }
 
 static int logs_copy(struct logs *logs, const struct step_log *log, struct err *err)
@@ -92,7 +94,8 @@ static int logs_step(struct logs *logs, const struct digest *key, struct err *er
 }
 
 /* "[2/5] RUN make", from the end of the image's history. */
-static int logs_title(const struct lookup *image, size_t step, size_t of, struct err *err)
+static int logs_title(const struct logs *logs, const struct lookup *image, size_t step, size_t of,
+		      struct err *err)
 {
 	auto_buf struct buf title = BUF_INIT(4 * LOGS_COLUMNS + 64);
 	const json_t *history = json_object_get(image->config.document, "history");
@@ -103,16 +106,17 @@ static int logs_title(const struct lookup *image, size_t step, size_t of, struct
 	    (json_is_string(text) && human_line(json_str(text), LOGS_COLUMNS, &title, err) < 0) ||
 	    buf_add(&title, STR("\n"), err) < 0)
 		return -1;
-	return logs_put(buf_str(&title), err);
+	return logs_put(logs, buf_str(&title), err);
 }
 
 static int logs_all(struct logs *logs, const struct lookup *image, const struct digest *keys,
 		    size_t count, struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (logs_title(image, i + 1, count, err) < 0 || logs_step(logs, &keys[i], err) < 0)
+		if (logs_title(logs, image, i + 1, count, err) < 0 ||
+		    logs_step(logs, &keys[i], err) < 0)
 			return -1;
-		if (logs->open && logs_put(STR("\n"), err) < 0)
+		if (logs->open && logs_put(logs, STR("\n"), err) < 0)
 			return -1;
 		logs->open = false;
 	}
@@ -173,29 +177,44 @@ static int logs_failure(struct logs *logs, const struct cli *cli, struct err *er
 	return logs_copy(logs, &failure.log, err) < 0 ? -1 : 1;
 }
 
-static int run(struct cli *cli, struct err *err)
+/* By what the user named: an image, or else a step that failed. */
+static int logs_print(struct logs *logs, const struct cli *cli, struct err *err)
 {
 	AUTO(store) struct store *store = NULL;
 	auto_lookup struct lookup image = LOOKUP_INIT;
+	struct err other = {0};
+	int found;
+
+	if (lookup_named(cli, &store, &image, err) == 0) {
+		logs->store = store;
+		return logs_image(logs, cli, &image, err);
+	}
+	if (err->kind != ERR_NOT_FOUND || !store)
+		return -1;
+	logs->store = store;
+	found = logs_failure(logs, cli, &other);
+	if (found < 0)
+		*err = other;
+	return found == 1 ? 0 : -1;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
 	struct logs logs = {
 		.sink = {logs_write},
+		.out = outlet_open(STDOUT_FILENO, cli->cancel),
 		.cancel = cli->cancel,
 		.terminal = isatty(STDOUT_FILENO),
 		.line = BUF_INIT(LOGS_LINE_MAX),
 	};
-	struct err other = {0};
-	int result = lookup_named(cli, &store, &image, err);
+	int result;
 
-	logs.store = store;
-	if (result == 0) {
-		result = logs_image(&logs, cli, &image, err);
-	} else if (err->kind == ERR_NOT_FOUND && store) {
-		int found = logs_failure(&logs, cli, &other);
-
-		if (found < 0)
-			*err = other;
-		result = found == 1 ? 0 : -1;
-	}
+	if (!logs.out)
+		return err_os(err, errno, "open standard output");
+	(void)setvbuf(logs.out, NULL, _IOFBF, LOGS_LINE_MAX);
+	result = logs_print(&logs, cli, err);
+	if (fclose(logs.out) != 0 && result == 0)
+		result = err_os(err, errno, "write standard output");
 	buf_done(&logs.line);
 	return result;
 }

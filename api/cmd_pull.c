@@ -98,7 +98,8 @@ static int run(struct cli *cli, struct err *err)
 	bool terminal = settings_terminal(&columns);
 
 	if (pull_request(cli, &canonical, &credentials, &request, err) < 0 ||
-	    progress_open(cli_text(cli, "progress"), terminal, columns, &progress, err) < 0 ||
+	    progress_open(cli_text(cli, "progress"), terminal, columns, cli->cancel, &progress,
+			  err) < 0 ||
 	    cli_open_store(cli, &store, err) < 0)
 		return err_ctx(err, "pull %s", cli->args[0]);
 	return pull_call(cli, store, progress, &request, err); /* it says what it pulled */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hearth.c - the program `hearth`: finds the command, and ends with its code. */
 #include "api/cli.h"
+#include "api/outlet.h"
 #include "api/settings.h"
 #include "layers/base/json.h"
 #include "layers/base/nearest.h"
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_command *const commands[] = {
 	&cli_bake, &cli_pull, &cli_images, &cli_inspect, &cli_history, &cli_logs, &cli_doctor,
@@ -60,14 +62,19 @@ static const char *main_advice(enum err_kind kind)
 	return advice[kind];
 }
 
-static int main_fail(const struct err *err)
+/* To a reader who may not read: see outlet.h. */
+static int main_fail(const struct err *err, const struct cancel *cancel)
 {
 	const char *advice = main_advice(err->kind);
+	FILE *out = outlet_open(STDERR_FILENO, cancel);
 
 	(void)fflush(stdout);
-	(void)fprintf(stderr, "hearth: %s\n", err->text);
-	if (advice)
-		(void)fprintf(stderr, "hearth: %s\n", advice);
+	if (out)
+		(void)fprintf(out, "hearth: %s\n", err->text);
+	if (out && advice)
+		(void)fprintf(out, "hearth: %s\n", advice);
+	if (out)
+		(void)fclose(out);
 	return err_exit_code(err->kind);
 }
 
@@ -90,7 +97,7 @@ static int main_unknown(const char *name)
 		names[i] = commands[i]->name;
 	(void)err_set(&err, ERR_INVALID, "there is no command %s%s; see hearth --help", name,
 		      nearest_hint(str_of(name), names, COMMANDS, hint));
-	return main_fail(&err);
+	return main_fail(&err, NULL);
 }
 
 static int main_flush(int code)
@@ -100,7 +107,7 @@ static int main_flush(int code)
 	if (fflush(stdout) == 0 || code != 0)
 		return code;
 	(void)err_os(&err, errno, "write standard output");
-	return main_fail(&err);
+	return main_fail(&err, NULL);
 }
 
 static int main_do(struct cli *cli, int argc, char **argv, struct err *err)
@@ -123,7 +130,7 @@ static int main_run(const struct cli_command *command, int argc, char **argv)
 	int code = 0;
 
 	if (main_do(&cli, argc, argv, &err) < 0)
-		code = main_fail(&err);
+		code = main_fail(&err, &main_cancel);
 	cli_done(&cli);
 	cancel_done(&main_cancel);
 	return main_flush(code);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/progress.h"
 
+#include "api/outlet.h"
+
 #include <string.h>
+#include <unistd.h>
 
 int progress_check(const char *name, struct err *err)
 {
@@ -16,18 +19,32 @@ int progress_check(const char *name, struct err *err)
 	return err_set(err, ERR_INVALID, "--progress %s: expected auto, tty, plain or json", name);
 }
 
-int progress_open(const char *name, bool terminal, int columns, struct progress **out,
-		  struct err *err)
+static int progress_open_on(FILE *stream, const char *name, bool terminal, int columns,
+			    struct progress **out, struct err *err)
 {
-	if (progress_check(name, err) < 0)
-		return -1;
 	if (!name || strcmp(name, "auto") == 0)
 		name = terminal ? "tty" : "plain";
 	if (strcmp(name, "tty") == 0)
-		return progress_open_tty(columns, out, err);
+		return progress_open_tty(stream, columns, out, err);
 	if (strcmp(name, "plain") == 0)
-		return progress_open_plain(terminal, out, err);
-	return progress_open_json(out, err);
+		return progress_open_plain(stream, terminal, out, err);
+	return progress_open_json(stream, out, err);
+}
+
+int progress_open(const char *name, bool terminal, int columns, const struct cancel *cancel,
+		  struct progress **out, struct err *err)
+{
+	FILE *stream;
+
+	if (progress_check(name, err) < 0)
+		return -1;
+	stream = outlet_open(STDERR_FILENO, cancel);
+	if (!stream)
+		return err_os(err, errno, "open the display");
+	if (progress_open_on(stream, name, terminal, columns, out, err) == 0)
+		return 0;
+	(void)fclose(stream);
+	return -1;
 }
 
 void progress_event(void *ctx, const struct bake_event *event)
@@ -39,6 +56,10 @@ void progress_event(void *ctx, const struct bake_event *event)
 
 void progress_close(struct progress *progress)
 {
-	if (progress)
-		progress->type->close(progress);
+	FILE *stream = progress ? progress->out : NULL;
+
+	if (!progress)
+		return;
+	progress->type->close(progress);
+	(void)fclose(stream); /* nobody misses a display */
 }

@@ -8,10 +8,14 @@
  *	json   one JSON object a line
  *
  * A display is told events in one thread; it may draw in another of its own.
+ * It waits for a reader who is slow until the cancel is raised (outlet.h), and
+ * goes on without one who left.
  */
 #pragma once
 
 #include "bake/bake.h"
+
+#include <stdio.h>
 
 struct progress;
 
@@ -23,18 +27,21 @@ struct progress_type {
 /* Embedded first by each display. */
 struct progress {
 	const struct progress_type *type;
+	FILE *out; /* owned; flushed by whoever draws more than lines */
 };
 
-int progress_open_tty(int columns, struct progress **out, struct err *err) MUST_CHECK;
-int progress_open_plain(bool terminal, struct progress **out, struct err *err) MUST_CHECK;
-int progress_open_json(struct progress **out, struct err *err) MUST_CHECK;
+/* The stream becomes the display's when it returns 0. */
+int progress_open_tty(FILE *stream, int columns, struct progress **out, struct err *err) MUST_CHECK;
+int progress_open_plain(FILE *stream, bool terminal, struct progress **out, struct err *err)
+	MUST_CHECK;
+int progress_open_json(FILE *stream, struct progress **out, struct err *err) MUST_CHECK;
 
 /* Whether --progress takes this name; NULL is auto. ERR_INVALID lists the names. */
 int progress_check(const char *name, struct err *err) MUST_CHECK;
 
 /* By the name that --progress takes. ERR_INVALID lists the names. */
-int progress_open(const char *name, bool terminal, int columns, struct progress **out,
-		  struct err *err) MUST_CHECK;
+int progress_open(const char *name, bool terminal, int columns, const struct cancel *cancel,
+		  struct progress **out, struct err *err) MUST_CHECK;
 
 /* A bake_event_fn; ctx is the progress. */
 void progress_event(void *ctx, const struct bake_event *event);

@@ -58,9 +58,8 @@ static void json_progress_event(struct progress *progress, const struct bake_eve
 {
 	AUTO(json) json_t *value = json_event(event);
 
-	(void)progress;
-	(void)json_dumpf(value, stderr, JSON_COMPACT);
-	(void)fputc('\n', stderr);
+	(void)json_dumpf(value, progress->out, JSON_COMPACT);
+	(void)fputc('\n', progress->out);
 }
 
 static void json_progress_close(struct progress *progress)
@@ -68,14 +67,14 @@ static void json_progress_close(struct progress *progress)
 	free(progress);
 }
 
-int progress_open_json(struct progress **out, struct err *err)
+int progress_open_json(FILE *stream, struct progress **out, struct err *err)
 {
 	static const struct progress_type type = {json_progress_event, json_progress_close};
 	struct progress *progress = malloc(sizeof(*progress));
 
 	if (!progress)
 		return err_os(err, ENOMEM, "open the display");
-	progress->type = &type;
+	*progress = (struct progress){&type, stream};
 	*out = progress;
 	return 0;
 }

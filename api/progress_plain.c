@@ -13,9 +13,9 @@ struct plain {
 	struct buf line; /* the log's last line, as far as it came */
 };
 
-static void plain_prefix(const struct bake_event *event)
+static void plain_prefix(const struct plain *plain, const struct bake_event *event)
 {
-	(void)fprintf(stderr, "[%zu/%zu] ", event->step, event->of);
+	(void)fprintf(plain->progress.out, "[%zu/%zu] ", event->step, event->of);
 }
 
 /* A pipe gets the step's bytes as they are. */
@@ -26,16 +26,16 @@ static void plain_put(const struct plain *plain, struct str bytes)
 
 	if (plain->terminal && human_line(bytes, PLAIN_LINE_MAX, &shown, &ignored) == 0)
 		bytes = buf_str(&shown);
-	(void)fwrite(bytes.ptr, 1, bytes.len, stderr);
+	(void)fwrite(bytes.ptr, 1, bytes.len, plain->progress.out);
 }
 
 static void plain_flush(struct plain *plain, const struct bake_event *event)
 {
 	if (plain->line.len == 0)
 		return;
-	plain_prefix(event);
+	plain_prefix(plain, event);
 	plain_put(plain, buf_str(&plain->line));
-	(void)fputc('\n', stderr);
+	(void)fputc('\n', plain->progress.out);
 	buf_clear(&plain->line);
 }
 
@@ -63,14 +63,14 @@ static void plain_log(struct plain *plain, const struct bake_event *event)
 	}
 }
 
-static void plain_pull(const struct bake_event *event)
+static void plain_pull(const struct plain *plain, const struct bake_event *event)
 {
 	char text[DIGEST_TEXT_MAX];
 	char size[HUMAN_TEXT_MAX];
 
 	if (str_equal(event->text, STR("layer")))
 		return; /* a line for each is enough */
-	(void)fprintf(stderr, "[base] " STR_FMT " %s %s\n", STR_ARG(event->text),
+	(void)fprintf(plain->progress.out, "[base] " STR_FMT " %s %s\n", STR_ARG(event->text),
 		      digest_format(event->digest, text), human_size(event->size, size));
 }
 
@@ -80,12 +80,13 @@ static void plain_step_done(struct plain *plain, const struct bake_event *event)
 	char time[HUMAN_TEXT_MAX];
 
 	plain_flush(plain, event);
-	plain_prefix(event);
+	plain_prefix(plain, event);
 	if (event->cached) {
-		(void)fprintf(stderr, "CACHED\n");
+		(void)fprintf(plain->progress.out, "CACHED\n");
 		return;
 	}
-	(void)fprintf(stderr, "DONE %s%s%s%s\n", human_duration(event->duration_ms, time),
+	(void)fprintf(plain->progress.out, "DONE %s%s%s%s\n",
+		      human_duration(event->duration_ms, time),
 		      event->empty ? ", no layer" : ", layer of ",
 		      event->empty ? "" : human_size(event->size, size),
 		      event->cut_off ? ", equal to an earlier one" : "");
@@ -98,18 +99,19 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 
 	switch (event->kind) {
 	case BAKE_BASE:
-		(void)fprintf(stderr, "[base] " STR_FMT "\n", STR_ARG(event->text));
+		(void)fprintf(plain->progress.out, "[base] " STR_FMT "\n", STR_ARG(event->text));
 		break;
 	case BAKE_PULL:
-		plain_pull(event);
+		plain_pull(plain, event);
 		break;
 	case BAKE_BASE_DONE:
-		(void)fprintf(stderr, "[base] %s %s\n", event->cached ? "CACHED" : "DONE",
+		(void)fprintf(plain->progress.out, "[base] %s %s\n",
+			      event->cached ? "CACHED" : "DONE",
 			      event->digest ? digest_format(event->digest, text) : "");
 		break;
 	case BAKE_STEP:
-		plain_prefix(event);
-		(void)fprintf(stderr, STR_FMT "\n", STR_ARG(event->text));
+		plain_prefix(plain, event);
+		(void)fprintf(plain->progress.out, STR_FMT "\n", STR_ARG(event->text));
 		break;
 	case BAKE_LOG:
 		plain_log(plain, event);
@@ -119,11 +121,11 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		break;
 	case BAKE_STEP_FAILED:
 		plain_flush(plain, event);
-		plain_prefix(event);
-		(void)fprintf(stderr, "FAILED " STR_FMT "\n", STR_ARG(event->text));
+		plain_prefix(plain, event);
+		(void)fprintf(plain->progress.out, "FAILED " STR_FMT "\n", STR_ARG(event->text));
 		break;
 	case BAKE_EXPORT:
-		(void)fprintf(stderr, "[export] " STR_FMT "\n", STR_ARG(event->text));
+		(void)fprintf(plain->progress.out, "[export] " STR_FMT "\n", STR_ARG(event->text));
 		break;
 	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
@@ -139,14 +141,14 @@ static void plain_close(struct progress *progress)
 	free(plain);
 }
 
-int progress_open_plain(bool terminal, struct progress **out, struct err *err)
+int progress_open_plain(FILE *stream, bool terminal, struct progress **out, struct err *err)
 {
 	static const struct progress_type type = {plain_event, plain_close};
 	struct plain *plain = calloc(1, sizeof(*plain));
 
 	if (!plain)
 		return err_os(err, ENOMEM, "open the display");
-	plain->progress.type = &type;
+	plain->progress = (struct progress){&type, stream};
 	plain->terminal = terminal;
 	plain->line = BUF_INIT(PLAIN_LINE_MAX);
 	*out = &plain->progress;

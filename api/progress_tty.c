@@ -135,8 +135,8 @@ static void tty_draw_locked(struct tty *tty, struct buf *frame)
 		tty_draw_tail_locked(tty, frame, TTY_TAIL);
 	}
 	if (frame->len > 0)
-		(void)fwrite(frame->ptr, 1, frame->len, stderr);
-	(void)fflush(stderr);
+		(void)fwrite(frame->ptr, 1, frame->len, tty->progress.out);
+	(void)fflush(tty->progress.out);
 }
 
 static void *tty_main(void *ctx)
@@ -334,14 +334,14 @@ static void tty_close(struct progress *progress)
 	free(tty);
 }
 
-int progress_open_tty(int columns, struct progress **out, struct err *err)
+int progress_open_tty(FILE *stream, int columns, struct progress **out, struct err *err)
 {
 	static const struct progress_type type = {tty_event, tty_close};
 	struct tty *tty = calloc(1, sizeof(*tty));
 
 	if (!tty)
 		return err_os(err, ENOMEM, "open the display");
-	tty->progress.type = &type;
+	tty->progress = (struct progress){&type, stream};
 	tty->columns = columns < 20 ? 20 : columns;
 	tty->lock = (struct lock)LOCK_INIT;
 	pthread_cond_init(&tty->changed, NULL);

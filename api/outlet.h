@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * outlet.h - a stream to a reader who may be slow, or gone.
+ *
+ * Writing blocks for as long as the reader takes, but not once the cancel is
+ * raised: what the reader does not take at once is then dropped, so that a
+ * bake whose display nobody reads can still be ended, and clean up. Lines are
+ * written whole.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+
+#include <stdio.h>
+
+/* fd and cancel are borrowed; fclose() the stream. NULL for want of memory. */
+FILE *outlet_open(int fd, const struct cancel *cancel);
