@@ -8,6 +8,7 @@ start_registry
 
 spec "$work/run.json" scratch "RUN true"
 spec "$work/none.json" scratch
+export ESCAPED=escaped-$$
 for kind in dotdot dotdot-deep absolute through-symlink hardlink-out hardlink-absolute hardlink-through-symlink \
 	whiteout-dotdot whiteout-dot whiteout-empty whiteout-out whiteout-through-symlink opaque-through-symlink; do
 	"$here/image.py" "$work/bad:$kind" tiny "entry:$kind" >/dev/null
@@ -16,7 +17,7 @@ done
 "$here/image.py" "$work/bad:through" tiny entry:through-absolute-symlink >/dev/null
 hearth pull "oci:$work/bad:through" >/dev/null 2>&1 || true
 check "nothing was written outside" test -z \
-	"$(find / -xdev \( -path /proc -o -path /sys \) -prune -o \( -name escaped -o -name hearth-escaped \) -not -path "$work/*" -print 2>/dev/null)"
+	"$(find / -xdev \( -path /proc -o -path /sys \) -prune -o -name "$ESCAPED" -not -path "$work/*" -print 2>/dev/null)"
 "$here/image.py" "$work/good:benign" tiny entry:benign-symlink >/dev/null
 check "a link with too many dots is only odd" hearth pull "oci:$work/good:benign"
 for name in dev proc sys; do

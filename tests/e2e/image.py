@@ -15,11 +15,13 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
+ESCAPED = os.environ.get("ESCAPED", "escaped")  # what no layer may write outside
 MEDIA = "application/vnd.oci.image.layer.v1.tar"
 BUSYBOX = "/bin/busybox"
 
@@ -64,19 +66,19 @@ def tiny():
 
 
 ENTRIES = {  # each is what a layer must not do, or may do only in the way that its case says
-    "dotdot": [text("../escaped", "x")],
-    "dotdot-deep": [directory("a"), text("a/../../escaped", "x")],
-    "absolute": [text("/escaped", "x")],
-    "through-symlink": [link("evil", "../../../.."), text("evil/escaped", "x")],
-    "through-absolute-symlink": [link("evil", "/tmp"), text("evil/hearth-escaped", "x")],
+    "dotdot": [text(f"../{ESCAPED}", "x")],
+    "dotdot-deep": [directory("a"), text(f"a/../../{ESCAPED}", "x")],
+    "absolute": [text(f"/{ESCAPED}", "x")],
+    "through-symlink": [link("evil", "../../../.."), text(f"evil/{ESCAPED}", "x")],
+    "through-absolute-symlink": [link("evil", "/tmp"), text(f"evil/{ESCAPED}", "x")],
     "hardlink-out": [hard("passwd", "../../../../etc/passwd")],
     "hardlink-absolute": [hard("shadow", "/etc/shadow")],
     "hardlink-through-symlink": [link("evil", "../../../.."), hard("passwd", "evil/etc/passwd")],
     "whiteout-dotdot": [text(".wh...", "")],
     "whiteout-dot": [text(".wh..", "")],
     "whiteout-empty": [text(".wh.", "")],
-    "whiteout-out": [text("../.wh.escaped", "")],
-    "whiteout-through-symlink": [link("evil", "../../../.."), text("evil/.wh.escaped", "")],
+    "whiteout-out": [text(f"../.wh.{ESCAPED}", "")],
+    "whiteout-through-symlink": [link("evil", "../../../.."), text(f"evil/.wh.{ESCAPED}", "")],
     "opaque-through-symlink": [link("evil", "../../../.."), text("evil/.wh..wh..opq", "")],
     "dev-symlink": [link("dev", "/tmp")],
     "sys-symlink": [link("sys", "/tmp")],
