@@ -87,8 +87,8 @@ static int lookup_tag(struct meta *meta, struct str text, const struct platform 
 	return found;
 }
 
-int lookup_image(struct store *store, const char *text, const struct platform *platform,
-		 struct digest *out, struct err *err)
+static int lookup_image(struct store *store, const char *text, const struct platform *platform,
+			struct digest *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct str name = str_of(text);

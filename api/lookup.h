@@ -11,10 +11,6 @@
 /* Whether text may be the beginning of a digest, and the hex in it. */
 bool lookup_hex(struct str text, struct str *out);
 
-/* ERR_NOT_FOUND says what to do; ERR_INVALID for a beginning that fits several. */
-int lookup_image(struct store *store, const char *text, const struct platform *platform,
-		 struct digest *out, struct err *err) MUST_CHECK;
-
 /* Manifest and config of an image, read and parsed. */
 struct lookup {
 	struct digest digest;
@@ -37,7 +33,8 @@ uint64_t lookup_size(const struct lookup *lookup);
 
 /*
  * The image of the command's first argument, for the platform that it asks
- * for. The store is opened, and the caller's to close.
+ * for. The store is opened, and the caller's to close. ERR_NOT_FOUND says what
+ * to do; ERR_INVALID for the beginning of a digest that fits several.
  */
 #define LOOKUP_OPTION_PLATFORM                                                                \
 	{                                                                                     \

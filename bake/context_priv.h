@@ -24,9 +24,3 @@ void context_hash_block(struct context_hash *hash, uint64_t offset, struct str b
 void context_hash_file_end(struct context_hash *hash);
 
 void context_hash_final(struct context_hash *hash, struct digest *out);
-
-static inline void auto_context_hash_release(struct context_hash *slot)
-{
-	context_hash_done(slot);
-}
-#define auto_context_hash AUTO(context_hash)

@@ -31,9 +31,3 @@ struct links {
 int links_meet(struct links *links, const struct stat *st, struct str path, const char **out,
 	       struct err *err) MUST_CHECK;
 void links_done(struct links *links);
-
-static inline void auto_links_release(struct links *slot)
-{
-	links_done(slot);
-}
-#define auto_links AUTO(links)

@@ -20,7 +20,7 @@
  * Collection: an open writer is a write session, as long as which chunks
  * without a count are nobody's garbage, in all processes.
  * Memory: uncommitted chunks of all writers of a process take at most three
- * times BLOB_BATCH_BYTES; a writer adds a chunk and 40 bytes a chunk of its blob.
+ * times BATCH_BYTES (batch_priv.h), 12 MiB; a writer adds a chunk and 40 bytes a chunk of its blob.
  */
 #pragma once
 
@@ -30,7 +30,6 @@
 #include "layers/store.h"
 
 #define BLOB_CHUNK_MAX ((size_t)1024 * 1024)
-#define BLOB_BATCH_BYTES ((size_t)8 * 1024 * 1024) /* LMDB keeps dirty pages on the heap */
 
 struct blob_info {
 	struct digest digest;

@@ -25,6 +25,7 @@
 
 #include "layers/base/cancel.h"
 #include "layers/layer.h"
+#include "layers/unpack.h"
 
 #include <stdbool.h>
 
@@ -33,7 +34,7 @@ struct diff_spec {
 	int lowerfd;          /* merged view of everything below, or -1 for nothing */
 	const int64_t *clamp; /* NULL, or: later times become this, in seconds */
 	const struct cancel *cancel;
-	uint64_t max_entries; /* 0 for no ceiling of its own */
+	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX: what is made can be unpacked */
 };
 
 struct diff_result {
@@ -41,7 +42,6 @@ struct diff_result {
 	struct layer_info info;
 	struct digest
 		content; /* of everything in the tar but times; tells equal within one store */
-	uint64_t entries;
 };
 
 /*

@@ -37,11 +37,11 @@ static bool entry_time_differs(const struct diff *diff, const struct stat *stat)
 /* Count an entry; the first one starts the tar. */
 static int entry_begin(struct diff *diff, struct err *err)
 {
-	uint64_t max = diff->spec->max_entries;
+	uint64_t max = diff->spec->max_entries ? diff->spec->max_entries : UNPACK_ENTRIES_MAX;
 
 	if (cancel_check(diff->spec->cancel, err) < 0)
 		return -1;
-	if (max && diff->entries >= max)
+	if (diff->entries >= max)
 		return err_set(err, ERR_LIMIT, "more than %llu entries", (unsigned long long)max);
 	diff->entries++;
 	return diff->tar ? 0 : diff_tar_open(diff->out, &diff->tar, err);

@@ -321,7 +321,6 @@ int diff_run(const struct diff_spec *spec, const struct diff_out *sink, struct d
 	if (walk_root(diff, err) < 0)
 		return -1;
 	result.empty = diff->entries == 0;
-	result.entries = diff->entries;
 	if (!result.empty && diff_tar_finish(diff->tar, &result.content, err) < 0)
 		return -1;
 	*out = result;

@@ -68,9 +68,3 @@ void dirs_set_mtime(struct dirs *dirs, struct timespec mtime);
 
 /* Leave all of them, the root included. */
 int dirs_finish(struct dirs *dirs, struct err *err) MUST_CHECK;
-
-static inline void auto_dirs_release(struct dirs *slot)
-{
-	dirs_done(slot);
-}
-#define auto_dirs AUTO(dirs)

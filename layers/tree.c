@@ -203,18 +203,6 @@ int tree_record(struct meta *meta, struct store *store, const struct digest *dif
 	return meta_put(meta, TREE_UNSYNCED, str_of(name.hex), record, err);
 }
 
-int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
-	       struct err *err)
-{
-	auto_close int hold = tree_place(store, diff_id, dirfd, name, err);
-	AUTO(meta) struct meta *meta = NULL;
-
-	if (hold < 0 || meta_begin(store, META_WRITE, &meta, err) < 0 ||
-	    tree_record(meta, store, diff_id, err) < 0)
-		return -1;
-	return meta_commit(steal_ptr(&meta), err);
-}
-
 /* Unsynced trees, by hex, of this boot or of all others. */
 struct tree_list {
 	const char *boot;

@@ -23,19 +23,12 @@
 int tree_find(struct store *store, const struct digest *diff_id, struct err *err) MUST_CHECK;
 
 /*
- * Rename dirfd/name (same file system, complete) to be the tree of diff_id and
- * record it. Where another process was faster, theirs stays and ours is
- * discarded: 0 as well.
- */
-int tree_adopt(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
-	       struct err *err) MUST_CHECK;
-
-/*
- * The same in two parts, for a caller whose transaction holds more: rename
- * before it, record in it. tree_place() returns a descriptor to close when the
- * transaction is done; until then nobody sweeps or replaces the directory, and
- * whoever places the same tree waits. Between the two it must not be mounted.
- * A directory that was never recorded is swept.
+ * A tree comes to be in two parts: rename dirfd/name (same file system, complete)
+ * before the transaction, and record it in it. tree_place() returns a descriptor
+ * to close when the transaction is done; until then nobody sweeps or replaces the
+ * directory, and whoever places the same tree waits. Where another process was
+ * faster, theirs stays and ours is set aside. Between the two parts it must not
+ * be mounted. A directory that was never recorded is swept.
  */
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err) MUST_CHECK;

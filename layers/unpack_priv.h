@@ -91,9 +91,3 @@ int unpack_entry(struct unpack *unpack, struct archive_entry *raw, struct err *e
 
 /* Remove what has the name in the directory that we are in, if anything has. */
 int unpack_clear(struct dirs *dirs, const char *name, struct err *err) MUST_CHECK;
-
-static inline void auto_whiteouts_release(struct whiteouts *slot)
-{
-	whiteouts_done(slot);
-}
-#define auto_whiteouts AUTO(whiteouts)

@@ -264,11 +264,6 @@ int machine_open(const struct machine_spec *spec, struct machine **out, struct e
 	return 0;
 }
 
-int machine_rootfd(const struct machine *machine)
-{
-	return machine->rootfd;
-}
-
 uint32_t machine_first_id(const struct machine *machine)
 {
 	return machine->slot.first_id;

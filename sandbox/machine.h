@@ -88,12 +88,7 @@ struct machine_command {
 int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,
 		struct err *err) MUST_CHECK;
 
-/*
- * The merged root as the machine sees it (idmapped), and the first id of its
- * range: COPY and WORKDIR write through it from a child whose fsuid and fsgid
- * are in the range. Borrowed.
- */
-int machine_rootfd(const struct machine *machine);
+/* The first id of its range. */
 uint32_t machine_first_id(const struct machine *machine);
 
 /*

@@ -262,8 +262,3 @@ const struct resolver_name *resolver_find(const struct resolver *resolver, struc
 
 	return index < resolver->count ? resolver->names[index] : NULL;
 }
-
-bool resolver_owns(struct in_addr address)
-{
-	return ntohl(address.s_addr) >> 17 == RESOLVER_NET >> 17;
-}

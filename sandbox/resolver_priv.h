@@ -54,6 +54,3 @@ void resolver_ask(struct resolver *resolver, const char *name, struct resolver_w
 
 /* The name behind an address that a machine wants to reach; NULL for none. */
 const struct resolver_name *resolver_find(const struct resolver *resolver, struct in_addr address);
-
-/* Whether the address is of the kind that only a name can have. */
-bool resolver_owns(struct in_addr address);

@@ -8,27 +8,22 @@
 #include <sys/random.h>
 #include <time.h>
 
-static int64_t clock_read_us(clockid_t id)
+static int64_t clock_read_ms(clockid_t id)
 {
 	struct timespec now;
 
 	(void)clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int64_t clock_now_ms(void)
 {
-	return clock_read_us(CLOCK_REALTIME) / 1000;
+	return clock_read_ms(CLOCK_REALTIME);
 }
 
 int64_t clock_monotonic_ms(void)
 {
-	return clock_read_us(CLOCK_MONOTONIC) / 1000;
-}
-
-int64_t clock_monotonic_us(void)
-{
-	return clock_read_us(CLOCK_MONOTONIC);
+	return clock_read_ms(CLOCK_MONOTONIC);
 }
 
 const char *clock_format(int64_t ms, char text[static CLOCK_TEXT_MAX])

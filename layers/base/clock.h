@@ -16,7 +16,6 @@
 
 int64_t clock_now_ms(void);
 int64_t clock_monotonic_ms(void);
-int64_t clock_monotonic_us(void);
 
 /* RFC 3339 UTC with milliseconds, "2026-01-31T12:00:00.000Z". */
 const char *clock_format(int64_t ms, char text[static CLOCK_TEXT_MAX]);

@@ -63,17 +63,6 @@ struct str path_base(struct str path)
 	return (struct str){path.ptr + skip, path.len - skip};
 }
 
-bool path_has_dotdot(struct str path)
-{
-	struct str part;
-
-	while (path_next(&path, &part)) {
-		if (str_equal(part, STR("..")))
-			return true;
-	}
-	return false;
-}
-
 const char *path_show(struct str path, char text[static PATH_SHOWN_MAX])
 {
 	size_t n = path.len < PATH_SHOWN_MAX ? path.len : PATH_SHOWN_MAX - 1;

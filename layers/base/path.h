@@ -21,9 +21,6 @@ int path_join(struct str base, struct str name, struct buf *out, struct err *err
 /* The part behind the last slash; "" for "/" and for names that end in one. */
 struct str path_base(struct str path);
 
-/* Whether one of the components is "..". */
-bool path_has_dotdot(struct str path);
-
 /*
  * The next component of *rest, which shrinks to what follows. Empty components
  * and "." are skipped. False when there is none.

@@ -41,7 +41,6 @@ static void the_stored_layer_is_the_sealed_directory(void **state)
 			   &result, &err),
 		 &err);
 	assert_false(result.empty);
-	assert_int_equal(result.entries, 305);
 	check_ok(layer_read(fixture->store, &result.info.blob, tar.max, &sink.sink, &err), &err);
 	assert_int_equal(tar.len, result.info.tar_size);
 	digest_of(buf_str(&tar), &diff_id);
@@ -62,7 +61,6 @@ static void what_differs_in_nothing_is_no_blob(void **state)
 			   &result, &err),
 		 &err);
 	assert_true(result.empty);
-	assert_int_equal(result.entries, 0);
 }
 
 #define RANDOM_LAYERS 6

@@ -33,17 +33,6 @@ static void joining_cleans_and_stops_at_the_root(void **state)
 	}
 }
 
-static void dotdot_is_a_component_and_not_a_substring(void **state)
-{
-	(void)state;
-	assert_true(path_has_dotdot(STR("..")));
-	assert_true(path_has_dotdot(STR("a/../b")));
-	assert_true(path_has_dotdot(STR("/a/..")));
-	assert_false(path_has_dotdot(STR("a/..b/c..")));
-	assert_false(path_has_dotdot(STR("...")));
-	assert_false(path_has_dotdot(STR("")));
-}
-
 static void the_base_is_what_follows_the_last_slash(void **state)
 {
 	struct str base = path_base(STR("/a/bc"));
@@ -72,7 +61,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(show_is_fit_for_a_terminal),
 		cmocka_unit_test(joining_cleans_and_stops_at_the_root),
-		cmocka_unit_test(dotdot_is_a_component_and_not_a_substring),
 		cmocka_unit_test(the_base_is_what_follows_the_last_slash),
 	};
 

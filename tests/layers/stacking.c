@@ -176,7 +176,10 @@ int take_difference(struct stacking *stacking, int upperfd, int lowerfd, struct 
 
 	buf_clear(&stacking->tar);
 	buf_clear(&stacking->cuts);
-	return diff_run(&spec, &out, &stacking->result, err);
+	if (diff_run(&spec, &out, &stacking->result, err) < 0)
+		return -1;
+	read_names(stacking);
+	return 0;
 }
 
 /* The script's doing is in the directory "up"; lower is what it saw below. */
@@ -242,7 +245,6 @@ void stack_step(struct stacking *stacking, const char *script)
 
 	check_ok(take_difference(stacking, up, lower, &err), &err);
 	unmount(stacking);
-	read_names(stacking);
 	tree = stack_unpack(stacking, "un");
 	listing_check_equal(up, tree, LISTING_MARKS);
 	view(stacking, "up", &sealed);

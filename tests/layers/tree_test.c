@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/thread.h"
 #include "layers/tree.h"
+#include "tests/layers/adopting.h"
 #include "tests/layers/store_fixture.h"
 
 #include <fcntl.h>
@@ -65,7 +66,7 @@ static void adopt(struct store *store, const struct digest *diff_id, const char 
 
 	check_ok(staging_open(store, &staging, &err), &err);
 	make(&staging, "tree", mark);
-	check_ok(tree_adopt(store, diff_id, staging.fd, "tree", &err), &err);
+	adopt_tree(store, diff_id, staging.fd, "tree");
 	assert_int_equal(faccessat(staging.fd, "tree", F_OK, 0), -1);
 }
 

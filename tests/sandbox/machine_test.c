@@ -6,6 +6,7 @@
  * of DIR's store, runs a command that never ends, and is killed by a test.
  */
 #include "sandbox/userns_priv.h"
+#include "tests/layers/adopting.h"
 #include "tests/sandbox/rig.h"
 
 #include <fcntl.h>
@@ -413,7 +414,7 @@ static void an_upper_directory_becomes_the_next_machines_tree(void **state)
 	rig_expect(first, "echo kept >/kept; chown 7 /kept; rm /bin/id", 0, "");
 	check_ok(machine_detach(first, &dirfd, &name, &err), &err);
 	digest_of(STR("an upper directory"), &trees[1]);
-	check_ok(tree_adopt(rig->store, &trees[1], dirfd, name, &err), &err);
+	adopt_tree(rig->store, &trees[1], dirfd, name);
 	machine_close(steal_ptr(&first));
 	second = rig_open_machine(rig, trees, 2, (struct machine_limits){0});
 	rig_expect(second,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/sandbox/rig.h"
 
+#include "tests/layers/adopting.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -45,12 +47,10 @@ int rig_new_tree(struct rig *rig, char name[32])
 struct digest rig_keep_tree(struct rig *rig, int fd, const char *name)
 {
 	struct digest digest;
-	struct err err = {0};
 
 	assert_int_equal(close(fd), 0);
 	digest_of(str_of(name), &digest);
-	check_ok(tree_adopt(rig->store, &digest, store_dirfd(rig->store, STORE_TMP), name, &err),
-		 &err);
+	adopt_tree(rig->store, &digest, store_dirfd(rig->store, STORE_TMP), name);
 	return digest;
 }
 
