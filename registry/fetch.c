@@ -237,7 +237,6 @@ static void fetch_hold_back(struct fetch *fetch, const struct http_response *res
 
 	if (ms <= 0 || (response->status != 429 && response->status != 503))
 		return;
-	ms = ms < RETRY_AFTER_MAX_MS ? ms : RETRY_AFTER_MAX_MS;
 	atomic_store(&fetch->not_before_ms, clock_monotonic_ms() + ms);
 }
 

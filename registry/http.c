@@ -2,6 +2,7 @@
 #include "registry/http_priv.h"
 
 #include "layers/base/clock.h"
+#include "registry/url_priv.h"
 
 #include <curl/curl.h>
 #include <poll.h>
@@ -21,6 +22,8 @@ struct http {
 	struct http_response *response;
 	struct curl_slist *headers;
 	struct err failure;  /* of a callback of ours */
+	size_t header_bytes; /* with those of informational answers */
+	bool heard_enough;   /* of an error's body */
 	uint64_t bytes;      /* received */
 	uint64_t bytes_then; /* at `since_ms` */
 	int64_t since_ms;    /* moves on while the sink makes us wait */
@@ -123,28 +126,35 @@ static size_t http_on_header(char *bytes, size_t one, size_t len, void *ctx)
 	int result;
 
 	http->bytes += line.len;
-	/* An informational response or a proxy's may come before the real one. */
+	http->header_bytes += line.len;
+	/* Informational responses or a proxy's may come before the real one, but not for ever. */
 	if (str_starts(line, STR("HTTP/")))
 		buf_clear(&response->headers);
 	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
 		line.len--;
-	result = buf_addf(&response->headers, &http->failure, STR_FMT "\n", STR_ARG(line));
+	result =
+		http->header_bytes > HTTP_HEADERS_MAX
+			? -1
+			: buf_addf(&response->headers, &http->failure, STR_FMT "\n", STR_ARG(line));
 	if (result < 0)
 		(void)err_set(&http->failure, ERR_LIMIT, "headers of more than %zu bytes",
 			      HTTP_HEADERS_MAX);
 	return http_took(len * one, result);
 }
 
-/* The explanation of a refusal, as far as there is room. */
-static void http_keep_error(struct http_response *response, struct str bytes)
+/* The explanation of a refusal, as far as there is room; -1 ends a longer one. */
+static int http_keep_error(struct http *http, struct str bytes)
 {
-	size_t room = response->error_body.max - response->error_body.len;
+	struct buf *body = &http->response->error_body;
+	size_t room = body->max - body->len;
 	struct err full;
 
-	if (bytes.len > room)
+	http->heard_enough = bytes.len > room;
+	if (http->heard_enough)
 		bytes.len = room;
-	if (buf_add(&response->error_body, bytes, &full) < 0)
+	if (buf_add(body, bytes, &full) < 0)
 		abort(); /* there was room */
+	return http->heard_enough ? -1 : 0;
 }
 
 static int http_give(struct http *http, struct str bytes)
@@ -152,10 +162,8 @@ static int http_give(struct http *http, struct str bytes)
 	struct http_response *response = http->response;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
-	if (response->status != 200 && response->status != 206) {
-		http_keep_error(response, bytes);
-		return 0;
-	}
+	if (response->status != 200 && response->status != 206)
+		return http_keep_error(http, bytes);
 	if (!http->request->body)
 		return 0;
 	return http->request->body->write(http->request->body, bytes, &http->failure);
@@ -253,6 +261,8 @@ static void http_begin(struct http *http, const struct http_request *request,
 	http->headers = NULL;
 	http->failure = (struct err){0};
 	http->why[0] = '\0';
+	http->header_bytes = 0;
+	http->heard_enough = false;
 	http->bytes = http->bytes_then = 0;
 	http->since_ms = clock_monotonic_ms();
 	response->status = 0;
@@ -357,17 +367,33 @@ static int http_explain(struct http *http, CURLcode code, struct err *err)
 	return err_set(err, ERR_REMOTE, "%s", why);
 }
 
+/* Where the answer points. Of a body that was cut off libcurl does not say it. */
+static void http_note_redirect(struct http *http)
+{
+	struct http_response *response = http->response;
+	struct str location = http_header(response, "Location");
+	auto_buf struct buf joined = BUF_INIT(HTTP_URL_MAX);
+	const char *redirect = NULL;
+	struct err ignored;
+
+	(void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
+	if (!redirect && http->heard_enough && location.len > 0 &&
+	    url_join(http->request->url, location, &joined, &ignored) == 0)
+		redirect = joined.ptr;
+	if (redirect && strlen(redirect) < sizeof(response->redirect))
+		memcpy(response->redirect, redirect, strlen(redirect) + 1);
+}
+
 static void http_note_answer(struct http *http)
 {
 	struct http_response *response = http->response;
-	const char *redirect = NULL;
 	curl_off_t seconds = 0;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
-	(void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
-	if (redirect && strlen(redirect) < sizeof(response->redirect))
-		memcpy(response->redirect, redirect, strlen(redirect) + 1);
+	http_note_redirect(http);
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &seconds);
+	if (seconds > HTTP_RETRY_AFTER_MAX_MS / 1000)
+		seconds = HTTP_RETRY_AFTER_MAX_MS / 1000;
 	if (seconds > 0)
 		response->retry_after_ms = (int64_t)seconds * 1000;
 }
@@ -385,7 +411,7 @@ static int http_transfer(struct http *http, struct err *err)
 		*err = http->failure;
 		return -1;
 	}
-	if (code != CURLE_OK)
+	if (code != CURLE_OK && !http->heard_enough)
 		return http_explain(http, code, err);
 	http_note_answer(http);
 	return 0;

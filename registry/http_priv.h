@@ -20,12 +20,13 @@
 
 #include <stdint.h>
 
-#define HTTP_HEADERS_MAX ((size_t)64 * 1024)
+#define HTTP_HEADERS_MAX ((size_t)64 * 1024)   /* of all answers to one request */
 #define HTTP_ERROR_BODY_MAX ((size_t)8 * 1024) /* enough for any list of errors */
 #define HTTP_URL_MAX ((size_t)16 * 1024)       /* signed URLs are long */
 #define HTTP_STALL_BYTES 1024
 #define HTTP_CONNECT_MS 15000
 #define HTTP_STALL_MS 30000
+#define HTTP_RETRY_AFTER_MAX_MS 60000 /* what a server may ask us to wait */
 
 struct http;
 
@@ -65,12 +66,13 @@ struct http_response {
 	struct buf headers;          /* "Name: value\n" each, of the last response */
 	struct buf error_body;       /* of any other status, as far as it fits */
 	char redirect[HTTP_URL_MAX]; /* absolute, or "" */
-	int64_t retry_after_ms;      /* -1 where none was said */
+	int64_t retry_after_ms;      /* at most HTTP_RETRY_AFTER_MAX_MS; -1 where none was said */
 	bool worth_retrying;         /* after a failure: another try may end otherwise */
 };
 
 /*
- * 0 whatever the status is; -1 where no whole answer came: ERR_REMOTE,
+ * 0 whatever the status is, and as soon as an error's body is longer than what
+ * is kept of it; -1 where no whole answer came: ERR_REMOTE,
  * ERR_TIMEOUT, ERR_LIMIT (headers), ERR_CANCELLED, or what the sink failed with.
  * *response is valid in both cases, and may be used again.
  */

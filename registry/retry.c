@@ -28,8 +28,6 @@ int retry_wait(struct retry *retry, const struct http *http, int64_t after_ms, s
 
 	if (++retry->failures >= retry->tries)
 		return -1;
-	if (after_ms > RETRY_AFTER_MAX_MS)
-		after_ms = RETRY_AFTER_MAX_MS;
 	if (after_ms > ms)
 		ms = after_ms;
 	log_debug("request fails and is tried again wait_ms=%lld why=%s", (long long)ms, err->text);

@@ -4,14 +4,13 @@
  *
  * Waits double from base_ms, with a random half so that many clients of one
  * registry do not come back together; what the server says (Retry-After) is
- * kept, up to RETRY_AFTER_MAX_MS.
+ * kept, up to HTTP_RETRY_AFTER_MAX_MS.
  */
 #pragma once
 
 #include "registry/http_priv.h"
 
 #define RETRY_BASE_MS 250
-#define RETRY_AFTER_MAX_MS 60000
 
 struct retry {
 	int tries;   /* in all */
