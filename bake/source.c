@@ -3,13 +3,14 @@
 
 #include "bake/context.h"
 #include "bake/links_priv.h"
-#include "bake/names_priv.h"
 #include "layers/base/fd.h"
+#include "layers/base/names.h"
 #include "layers/base/nearest.h"
 #include "layers/base/path.h"
 
 #include <fcntl.h>
 
+#define SOURCE_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
 #define SOURCE_OPEN (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 struct walk {
@@ -108,7 +109,7 @@ static int source_visit_dir(struct walk *walk, struct source_entry *entry, struc
 			       CONTEXT_DEPTH_MAX, entry->path);
 	if (visitor->enter(visitor->ctx, entry, err) < 0)
 		return -1;
-	if (names_read(entry->fd, &names, err) < 0)
+	if (names_read(entry->fd, SOURCE_NAMES_MAX, &names, err) < 0)
 		return err_ctx(err, "%s", *entry->path ? entry->path : entry->name);
 	walk->depth++;
 	for (size_t i = 0; i < names.count; i++) {
@@ -186,7 +187,7 @@ static int source_refuse_missing(int contextfd, const char *source, struct str c
 		dirfd = next;
 	}
 	nearest_init(&nearest, part);
-	if (dirfd >= 0 && names_read(dirfd, &names, &ignored) == 0) {
+	if (dirfd >= 0 && names_read(dirfd, SOURCE_NAMES_MAX, &names, &ignored) == 0) {
 		for (size_t i = 0; i < names.count; i++)
 			nearest_offer(&nearest, str_of(names.at[i]));
 	}
@@ -236,25 +237,6 @@ int source_walk(int contextfd, const char *source, const struct source_visitor *
 	return source_visit_opened(&walk, &entry, err);
 }
 
-/* As much of a block as there is. */
-static ssize_t source_fill(int fd, char *block, off_t offset)
-{
-	size_t have = 0;
-
-	while (have < SOURCE_BLOCK) {
-		ssize_t n = pread(fd, block + have, SOURCE_BLOCK - have, offset + (off_t)have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
-	return (ssize_t)have;
-}
-
 static bool source_zeros(struct str bytes)
 {
 	return bytes.ptr[0] == '\0' && memcmp(bytes.ptr, bytes.ptr + 1, bytes.len - 1) == 0;
@@ -281,11 +263,11 @@ int source_read(const struct source_entry *entry, const struct cancel *cancel, s
 	struct stat after;
 
 	while (offset < entry->st.st_size) {
-		ssize_t n = source_fill(entry->fd, entry->block, offset);
+		ssize_t n = fd_pread_all(entry->fd, entry->block, SOURCE_BLOCK, offset, err);
 		struct str bytes = {entry->block, n > 0 ? (size_t)n : 0};
 
 		if (n < 0)
-			return err_os(err, errno, "read %s", entry->path);
+			return err_ctx(err, "%s", entry->path);
 		if (n == 0)
 			break;
 		if (cancel_check(cancel, err) < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/fd.h"
 #include "layers/diff_priv.h"
 
 #include <fcntl.h>
@@ -27,24 +28,6 @@ static off_t next_data(int a, int b, off_t at, off_t size)
 	return x < y ? x : y;
 }
 
-static ssize_t read_at(int fd, char *block, size_t len, off_t at)
-{
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = pread(fd, block + got, len - got, at + (off_t)got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		got += (size_t)n;
-	}
-	return (ssize_t)got;
-}
-
 static int same_bytes(struct diff *diff, int a, int b, const struct stat *stat, bool holes,
 		      struct err *err)
 {
@@ -58,10 +41,10 @@ static int same_bytes(struct diff *diff, int a, int b, const struct stat *stat, 
 			at = next_data(a, b, at, stat->st_size);
 		if (at >= stat->st_size)
 			break;
-		n = read_at(a, diff->block, DIFF_BLOCK, at);
-		m = read_at(b, diff->other, DIFF_BLOCK, at);
-		if (n < 0 || m < 0)
-			return err_os(err, errno, "read");
+		n = fd_pread_all(a, diff->block, DIFF_BLOCK, at, err);
+		m = n < 0 ? -1 : fd_pread_all(b, diff->other, DIFF_BLOCK, at, err);
+		if (m < 0)
+			return -1;
 		if (n != m || n == 0 || memcmp(diff->block, diff->other, (size_t)n) != 0)
 			return 0;
 		at += n;

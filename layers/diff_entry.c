@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/fd.h"
 #include "layers/base/path.h"
 #include "layers/diff_priv.h"
 
@@ -120,6 +121,19 @@ static int emit_link(struct diff *diff, const struct stat *stat, struct err *err
 	return diff_tar_entry(diff->tar, &entry, err) < 0 ? -1 : 1;
 }
 
+/*
+ * What every file's entry starts with. 1 when that is all of it, since the file
+ * is in the tar under another name; 0 when its own entry is to follow; or -1.
+ */
+static int emit_head(struct diff *diff, struct diff_dir *dir, const struct stat *stat,
+		     struct err *err)
+{
+	if (emit_parents(diff, dir, err) < 0 || entry_check_owner(stat, err) < 0 ||
+	    entry_begin(diff, err) < 0)
+		return -1;
+	return emit_link(diff, stat, err);
+}
+
 static void extents_add(struct extents *extents, int64_t offset, int64_t end)
 {
 	struct extent *last = extents->count ? &extents->items[extents->count - 1] : NULL;
@@ -178,12 +192,10 @@ static int emit_bytes(struct diff *diff, int fd, int64_t at, int64_t end, struct
 {
 	while (at < end) {
 		size_t want = end - at < (int64_t)DIFF_BLOCK ? (size_t)(end - at) : DIFF_BLOCK;
-		ssize_t n = pread(fd, diff->block, want, at);
+		ssize_t n = fd_pread_all(fd, diff->block, want, at, err);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return err_os(err, errno, "read");
+			return -1;
 		if (n == 0)
 			return err_set(err, ERR_CONFLICT, "it became shorter while it was read");
 		if (cancel_check(diff->spec->cancel, err) < 0 ||
@@ -246,12 +258,8 @@ int diff_emit_file(struct diff *diff, struct diff_dir *dir, int fd, const struct
 {
 	struct diff_entry entry = {
 		.path = buf_str(&diff->path), .stat = *stat, .attrs = &diff->upper};
-	int linked;
+	int linked = emit_head(diff, dir, stat, err);
 
-	if (emit_parents(diff, dir, err) < 0 || entry_check_owner(stat, err) < 0 ||
-	    entry_begin(diff, err) < 0)
-		return -1;
-	linked = emit_link(diff, stat, err);
 	if (linked != 0)
 		return linked < 0 ? -1 : 0;
 	extents_read(&diff->extents, fd, stat);
@@ -270,12 +278,8 @@ int diff_emit_special(struct diff *diff, struct diff_dir *dir, const char *name,
 		.path = buf_str(&diff->path), .stat = *stat, .attrs = &diff->upper};
 	char target[PATH_MAX];
 	ssize_t n = 0;
-	int linked;
+	int linked = emit_head(diff, dir, stat, err);
 
-	if (emit_parents(diff, dir, err) < 0 || entry_check_owner(stat, err) < 0 ||
-	    entry_begin(diff, err) < 0)
-		return -1;
-	linked = emit_link(diff, stat, err);
 	if (linked != 0)
 		return linked < 0 ? -1 : 0;
 	if (S_ISLNK(stat->st_mode)) {

@@ -6,13 +6,13 @@
  *	diff_compare.c  whether one differs from what lies below
  *	diff_entry.c    an entry into the tar, and its file sealed
  *	diff_links.c    the names of files that have several
- *	diff_names.c    the names of a directory, sorted
  *	diff_tar.c      libarchive, what the content is known by
  *	diff.c          the layer's writer
  */
 #pragma once
 
 #include "layers/attrs_priv.h"
+#include "layers/base/names.h"
 #include "layers/diff.h"
 #include "layers/fingerprint.h"
 
@@ -71,22 +71,6 @@ int diff_tar_hole(struct diff_tar *tar, int64_t len, struct err *err) MUST_CHECK
 int diff_tar_finish(struct diff_tar *tar, struct digest *content, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(diff_tar, struct diff_tar *, diff_tar_close);
-
-/* Names of a directory, by bytes. */
-struct diff_names {
-	struct buf bytes;
-	const char **items;
-	size_t count;
-};
-
-int diff_names_read(struct diff_names *names, int dirfd, size_t max, struct err *err) MUST_CHECK;
-void diff_names_done(struct diff_names *names);
-
-static inline void auto_diff_names_release(struct diff_names *slot)
-{
-	diff_names_done(slot);
-}
-#define auto_diff_names AUTO(diff_names)
 
 /* The first name of each file that has several. */
 struct diff_link {

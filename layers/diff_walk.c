@@ -190,8 +190,8 @@ static int hide_one(struct diff *diff, struct diff_dir *dir, const char *name, s
 	return overlay_make_whiteout(dir->fd, name, err);
 }
 
-static int walk_names(struct diff *diff, struct diff_dir *dir, const struct diff_names *upper,
-		      const struct diff_names *lower, struct err *err)
+static int walk_names(struct diff *diff, struct diff_dir *dir, const struct names *upper,
+		      const struct names *lower, struct err *err)
 {
 	size_t i = 0;
 	size_t j = 0;
@@ -199,11 +199,11 @@ static int walk_names(struct diff *diff, struct diff_dir *dir, const struct diff
 	while (i < upper->count || j < lower->count) {
 		int order = i == upper->count   ? 1
 			    : j == lower->count ? -1
-						: strcmp(upper->items[i], lower->items[j]);
+						: strcmp(upper->at[i], lower->at[j]);
 
-		if (order > 0 && hide_one(diff, dir, lower->items[j], err) < 0)
+		if (order > 0 && hide_one(diff, dir, lower->at[j], err) < 0)
 			return -1;
-		if (order <= 0 && walk_named(diff, dir, upper->items[i], err) < 0)
+		if (order <= 0 && walk_named(diff, dir, upper->at[i], err) < 0)
 			return -1;
 		i += order <= 0;
 		j += order >= 0;
@@ -213,15 +213,15 @@ static int walk_names(struct diff *diff, struct diff_dir *dir, const struct diff
 
 static int walk_children(struct diff *diff, struct diff_dir *dir, struct err *err)
 {
-	auto_diff_names struct diff_names upper = {0};
-	auto_diff_names struct diff_names lower = {0};
+	auto_names struct names upper = {0};
+	auto_names struct names lower = {0};
 	const size_t before = diff->names_held;
 
-	if (diff_names_read(&upper, dir->fd, DIFF_NAMES_MAX - diff->names_held, err) < 0)
+	if (names_read(dir->fd, DIFF_NAMES_MAX - diff->names_held, &upper, err) < 0)
 		return -1;
 	diff->names_held += upper.bytes.len;
 	if (dir->hides && dir->lowerfd >= 0 &&
-	    diff_names_read(&lower, dir->lowerfd, DIFF_NAMES_MAX - diff->names_held, err) < 0)
+	    names_read(dir->lowerfd, DIFF_NAMES_MAX - diff->names_held, &lower, err) < 0)
 		return -1;
 	diff->names_held += lower.bytes.len;
 	if (walk_names(diff, dir, &upper, &lower, err) < 0)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/fd.h"
+#include "tests/check.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+static void reading_at_an_offset_gives_all_that_there_is(void **state)
+{
+	auto_close int fd = memfd_create("file", MFD_CLOEXEC);
+	char bytes[8] = "";
+	struct err err = {0};
+
+	(void)state;
+	check_ok(fd_write_all(fd, "0123456789", 10, &err), &err);
+	assert_int_equal(fd_pread_all(fd, bytes, 4, 3, &err), 4);
+	assert_memory_equal(bytes, "3456", 4);
+	assert_int_equal(fd_pread_all(fd, bytes, sizeof(bytes), 8, &err), 2);
+	assert_memory_equal(bytes, "89", 2);
+	assert_int_equal(fd_pread_all(fd, bytes, sizeof(bytes), 10, &err), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 10); /* the offset is left alone */
+}
+
+static void reading_what_cannot_be_read_says_why(void **state)
+{
+	auto_close int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err err = {0};
+	char byte;
+
+	(void)state;
+	check_err(fd_pread_all(fd, &byte, 1, 0, &err), &err, ERR_OS);
+	assert_int_equal(err.os, EISDIR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reading_at_an_offset_gives_all_that_there_is),
+		cmocka_unit_test(reading_what_cannot_be_read_says_why),
+	};
+
+	return cmocka_run_group_tests_name("layers/fd", tests, NULL, NULL);
+}
