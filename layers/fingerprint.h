@@ -14,9 +14,11 @@
  */
 #pragma once
 
-#include "layers/store.h"
+#include "layers/base/buf.h"
 
 #include <stdint.h>
+
+struct store;
 
 struct fingerprint {
 	uint8_t bytes[16];

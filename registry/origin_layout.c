@@ -2,6 +2,7 @@
 #include "layers/base/fd.h"
 #include "registry/layout_priv.h"
 #include "registry/origin_priv.h"
+#include "registry/pull.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

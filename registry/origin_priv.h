@@ -3,13 +3,15 @@
  * origin_priv.h - where an image is pulled from: a registry or a layout.
  *
  * Threads: resolve and document belong to one thread; blob may be called from
- * ORIGIN_LANES threads at once, each with a lane (a connection) of its own.
+ * PULL_PARALLEL threads at once, each with a lane (a connection) of its own.
  */
 #pragma once
 
-#include "registry/pull.h"
+#include "layers/base/cancel.h"
+#include "layers/base/sink.h"
+#include "registry/manifest.h"
 
-#define ORIGIN_LANES PULL_PARALLEL
+struct pull_spec; /* pull.h */
 
 struct origin {
 	/* The digest that the reference stands for now. */

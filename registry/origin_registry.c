@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/fetch_priv.h"
 #include "registry/origin_priv.h"
+#include "registry/pull.h"
 
 struct registry {
 	struct origin origin;
 	const struct reference *reference;
 	struct fetch *fetch;
-	struct http *lanes[ORIGIN_LANES]; /* made when first used, by who uses them */
-	struct buf got;                   /* what a tag's GET gave, so that it is got once */
+	struct http *lanes[PULL_PARALLEL]; /* made when first used, by who uses them */
+	struct buf got;                    /* what a tag's GET gave, so that it is got once */
 	struct digest got_digest;
 };
 
@@ -78,7 +79,7 @@ static void registry_close(struct origin *origin)
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
 
-	for (size_t i = 0; i < ORIGIN_LANES; i++)
+	for (size_t i = 0; i < PULL_PARALLEL; i++)
 		http_close(registry->lanes[i]);
 	fetch_close(registry->fetch);
 	buf_done(&registry->got);

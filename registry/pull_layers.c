@@ -152,8 +152,8 @@ static void *layer_lane_run(void *ctx)
 /* The caller's thread is one of the lanes. */
 static int layer_work_run(struct layer_work *work, struct err *err)
 {
-	struct layer_lane lanes[ORIGIN_LANES];
-	size_t wanted = work->job_count < ORIGIN_LANES ? work->job_count : ORIGIN_LANES;
+	struct layer_lane lanes[PULL_PARALLEL];
+	size_t wanted = work->job_count < PULL_PARALLEL ? work->job_count : PULL_PARALLEL;
 	size_t started = 1;
 	struct err ignored; /* fewer lanes than wanted do the same work */
 

@@ -6,6 +6,7 @@
 
 #include "layers/base/lock.h"
 #include "registry/origin_priv.h"
+#include "registry/pull.h"
 
 struct pull {
 	struct store *store;
