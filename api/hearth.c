@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hearth.c - the program `hearth`: finds the command, and ends with its code. */
 #include "api/cli.h"
+#include "api/human.h"
 #include "api/outlet.h"
 #include "api/settings.h"
 #include "layers/base/json.h"
@@ -67,10 +68,15 @@ static int main_fail(const struct err *err, const struct cancel *cancel)
 {
 	const char *advice = main_advice(err->kind);
 	FILE *out = outlet_open(STDERR_FILENO, cancel);
+	auto_buf struct buf text = BUF_INIT(4 * sizeof(err->text));
+	struct err ignored;
 
 	(void)fflush(stdout);
+	/* It may quote an image, a registry or a spec. */
+	if (human_line(str_of(err->text), sizeof(err->text), &text, &ignored) < 0)
+		buf_clear(&text);
 	if (out)
-		(void)fprintf(out, "hearth: %s\n", err->text);
+		(void)fprintf(out, "hearth: %s\n", buf_str(&text).ptr);
 	if (out && advice)
 		(void)fprintf(out, "hearth: %s\n", advice);
 	if (out)

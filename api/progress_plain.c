@@ -29,6 +29,13 @@ static void plain_put(const struct plain *plain, struct str bytes)
 	(void)fwrite(bytes.ptr, 1, bytes.len, plain->progress.out);
 }
 
+static void plain_say(const struct plain *plain, const char *what, struct str text)
+{
+	(void)fputs(what, plain->progress.out);
+	plain_put(plain, text);
+	(void)fputc('\n', plain->progress.out);
+}
+
 static void plain_flush(struct plain *plain, const struct bake_event *event)
 {
 	if (plain->line.len == 0)
@@ -99,7 +106,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 
 	switch (event->kind) {
 	case BAKE_BASE:
-		(void)fprintf(plain->progress.out, "[base] " STR_FMT "\n", STR_ARG(event->text));
+		plain_say(plain, "[base] ", event->text);
 		break;
 	case BAKE_PULL:
 		plain_pull(plain, event);
@@ -111,7 +118,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		break;
 	case BAKE_STEP:
 		plain_prefix(plain, event);
-		(void)fprintf(plain->progress.out, STR_FMT "\n", STR_ARG(event->text));
+		plain_say(plain, "", event->text);
 		break;
 	case BAKE_LOG:
 		plain_log(plain, event);
@@ -122,10 +129,10 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 	case BAKE_STEP_FAILED:
 		plain_flush(plain, event);
 		plain_prefix(plain, event);
-		(void)fprintf(plain->progress.out, "FAILED " STR_FMT "\n", STR_ARG(event->text));
+		plain_say(plain, "FAILED ", event->text);
 		break;
 	case BAKE_EXPORT:
-		(void)fprintf(plain->progress.out, "[export] " STR_FMT "\n", STR_ARG(event->text));
+		plain_say(plain, "[export] ", event->text);
 		break;
 	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
