@@ -126,6 +126,40 @@ static int state_fix_workdir(struct state *state, struct err *err)
 	return state_set_workdir(state, json_str(member), err);
 }
 
+static int state_check_env(const struct state *state, struct err *err)
+{
+	const json_t *env = state_env(state);
+	size_t left = STATE_ENV_MAX;
+	json_t *item;
+	size_t i;
+
+	if (json_array_size(env) > STATE_ENV_COUNT_MAX)
+		return err_set(err, ERR_LIMIT, "config.Env: more than %zu variables",
+			       STATE_ENV_COUNT_MAX);
+	json_array_foreach(env, i, item)
+	{
+		size_t len = json_string_length(item);
+
+		if (len > STATE_ENV_ENTRY_MAX)
+			return err_set(err, ERR_LIMIT,
+				       "config.Env[%zu]: more than %zu bytes; no program starts "
+				       "with it",
+				       i, STATE_ENV_ENTRY_MAX);
+		if (len > left)
+			return err_set(err, ERR_LIMIT, "config.Env: more than %zu bytes",
+				       STATE_ENV_MAX);
+		left -= len;
+	}
+	return 0;
+}
+
+static int state_check_base(const struct state *state, struct err *err)
+{
+	if (state_user(state).len > STATE_USER_MAX)
+		return err_set(err, ERR_LIMIT, "config.User: more than %zu bytes", STATE_USER_MAX);
+	return state_check_env(state, err);
+}
+
 static int state_fix(struct state *state, struct err *err)
 {
 	json_t *part = state_member(state->config, "config", json_object());
@@ -155,7 +189,8 @@ int state_from_base(const struct manifest *manifest, const struct image_config *
 	if (state.platform.os[0] == '\0')
 		platform_host(&state.platform);
 	state.config = json_deep_copy(config->document);
-	if (state_take_layers(&state, manifest, config, err) < 0 || state_fix(&state, err) < 0)
+	if (state_take_layers(&state, manifest, config, err) < 0 ||
+	    state_check_base(&state, err) < 0 || state_fix(&state, err) < 0)
 		return -1;
 	*out = state;
 	state = (struct state){0};
@@ -186,22 +221,35 @@ json_t *state_env(const struct state *state)
 	return json_object_get(state_part(state), "Env");
 }
 
-/* The place of a name in the environment, or its size. A base may hold entries without '='. */
+/* A base may hold entries without '='. */
+static bool state_env_is(const json_t *item, struct str name)
+{
+	struct str entry = json_is_string(item) ? json_str(item) : STR("");
+
+	return str_starts(entry, name) && (entry.len == name.len || entry.ptr[name.len] == '=');
+}
+
+/* The last place of a name in the environment, which a process sees, or its size. */
 static size_t state_env_find(const struct state *state, struct str name)
 {
 	const json_t *env = state_env(state);
-	json_t *item;
-	size_t i;
 
-	json_array_foreach(env, i, item)
-	{
-		struct str entry = json_is_string(item) ? json_str(item) : STR("");
-
-		if (str_starts(entry, name) &&
-		    (entry.len == name.len || entry.ptr[name.len] == '='))
+	for (size_t i = json_array_size(env); i-- > 0;) {
+		if (state_env_is(json_array_get(env, i), name))
 			return i;
 	}
-	return i;
+	return json_array_size(env);
+}
+
+/* A base may name a variable twice: what comes before its last place goes. */
+static void state_env_unify(struct state *state, struct str name, size_t last)
+{
+	json_t *env = state_env(state);
+
+	while (last-- > 0) {
+		if (state_env_is(json_array_get(env, last), name))
+			json_array_remove(env, last);
+	}
 }
 
 bool state_env_get(const struct state *state, struct str name, struct str *out)
@@ -306,6 +354,8 @@ static int state_put_env(struct state *state, size_t at, struct str entry, struc
 	if (entry.len > STATE_ENV_MAX - state->env_bytes)
 		return err_set(err, ERR_LIMIT, "the environment grows by more than %zu bytes",
 			       STATE_ENV_MAX);
+	if (at == STATE_ENV_COUNT_MAX)
+		return err_set(err, ERR_LIMIT, "more than %zu variables", STATE_ENV_COUNT_MAX);
 	state->env_bytes += entry.len;
 	if (at < json_array_size(env))
 		json_array_set_new(env, at, json_from_str(entry));
@@ -318,14 +368,15 @@ static int state_put_env(struct state *state, size_t at, struct str entry, struc
 int state_set_env(struct state *state, struct str name, struct str value, struct err *err)
 {
 	auto_buf struct buf entry = BUF_INIT(STATE_DOCUMENT_MAX);
+	size_t at = state_env_find(state, name);
 
 	if (name.len == 0 || memchr(name.ptr, '=', name.len))
 		return err_set(err, ERR_REFUSED, "\"" STR_FMT "\" is no name of a variable",
 			       STR_ARG(name));
 	if (buf_add(&entry, name, err) < 0 || buf_add(&entry, STR("="), err) < 0 ||
-	    buf_add(&entry, value, err) < 0 ||
-	    state_put_env(state, state_env_find(state, name), buf_str(&entry), err) < 0)
+	    buf_add(&entry, value, err) < 0 || state_put_env(state, at, buf_str(&entry), err) < 0)
 		return err_ctx(err, "ENV");
+	state_env_unify(state, name, at);
 	return 0;
 }
 

@@ -20,7 +20,9 @@
 
 /* The kernel starts no program with a longer entry, or with twice as much in all. */
 #define STATE_ENV_ENTRY_MAX ((size_t)128 * 1024 - 1)
-#define STATE_ENV_MAX ((size_t)1024 * 1024) /* bytes of entries that steps set */
+#define STATE_ENV_MAX ((size_t)1024 * 1024) /* bytes that steps set, and that a base may bring */
+#define STATE_ENV_COUNT_MAX ((size_t)10000) /* runtimes set them one by one, searching all */
+#define STATE_USER_MAX ((size_t)1024)       /* bytes of a base's User */
 #define STATE_PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct state_layer {
@@ -44,8 +46,9 @@ struct state {
 
 /*
  * Start from a base, or from nothing (scratch) on a platform. Either has a
- * PATH afterwards. ERR_CORRUPT for a base whose documents disagree,
- * ERR_UNSUPPORTED for layers of a type that nothing here reads.
+ * PATH afterwards. ERR_CORRUPT for a base whose documents disagree, ERR_LIMIT
+ * for one with which no program starts, ERR_UNSUPPORTED for layers of a type
+ * that nothing here reads.
  */
 int state_from_base(const struct manifest *manifest, const struct image_config *config,
 		    struct state *out, struct err *err) MUST_CHECK;

@@ -16,7 +16,7 @@ static int make_base(const char *members, const char *layer_type, struct state *
 {
 	auto_manifest struct manifest manifest = {0};
 	auto_image_config struct image_config config = {0};
-	auto_buf struct buf text = BUF_INIT(8192);
+	auto_buf struct buf text = BUF_INIT(IMAGE_CONFIG_MAX);
 	auto_buf struct buf manifest_text = BUF_INIT(8192);
 
 	check_ok(buf_addf(&text, err,
@@ -177,6 +177,25 @@ static void the_environment_keeps_its_order(void **unused)
 			    "[\"PATH=" STATE_PATH_DEFAULT "\",\"B=x=y\",\"A=2\",\"BB=\"]");
 }
 
+/* Of two entries of one name a process sees the last. */
+static void a_variable_that_a_base_has_twice_is_set_once(void **unused)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+	auto_state struct state state = {0};
+	struct str got;
+	struct err err = {0};
+
+	(void)unused;
+	check_ok(make_base(",\"config\":{\"Env\":[\"A=1\",\"PATH=/bin\",\"A=2\",\"AB=3\",\"A\"]}",
+			   MEDIA_OCI_LAYER_TAR, &state, &err),
+		 &err);
+	assert_false(state_env_get(&state, STR("A"), &got)); /* as putenv("A") has it */
+	check_ok(state_set_env(&state, STR("A"), STR("b"), &err), &err);
+	check_env(&state, "A", "b");
+	check_ok(json_format(state_env(&state), &text, &err), &err);
+	assert_string_equal(text.ptr, "[\"PATH=/bin\",\"AB=3\",\"A=b\"]");
+}
+
 static void names_and_sizes_of_variables_are_judged(void **unused)
 {
 	auto_free char *big = calloc(1, STATE_ENV_ENTRY_MAX + 1);
@@ -198,6 +217,40 @@ static void names_and_sizes_of_variables_are_judged(void **unused)
 	check_ok(state_set_env(&state, STR("h"), (struct str){big, 1000}, &err), &err);
 	check_err(state_set_env(&state, STR("i"), (struct str){big, STATE_ENV_ENTRY_MAX - 2}, &err),
 		  &err, ERR_LIMIT);
+}
+
+/* A base with `count` variables of `len` bytes each. */
+static int make_base_with_env(size_t count, size_t len, struct err *err)
+{
+	auto_free char *entry = calloc(1, len + 1);
+	auto_buf struct buf members = BUF_INIT(IMAGE_CONFIG_MAX);
+	auto_state struct state state = {0};
+
+	assert_non_null(entry);
+	memset(entry, 'x', len);
+	check_ok(buf_add(&members, STR(",\"config\":{\"Env\":[\"\""), err), err);
+	for (size_t i = 0; i < count; i++)
+		check_ok(buf_addf(&members, err, ",\"%s\"", entry), err);
+	check_ok(buf_add(&members, STR("]}"), err), err);
+	return make_base(members.ptr, MEDIA_OCI_LAYER_TAR, &state, err);
+}
+
+static void a_base_with_which_no_program_starts_is_refused(void **unused)
+{
+	auto_free char *members = NULL;
+	auto_state struct state state = {0};
+	struct err err = {0};
+
+	(void)unused;
+	check_ok(make_base_with_env(STATE_ENV_COUNT_MAX - 2, 20, &err), &err);
+	check_err(make_base_with_env(STATE_ENV_COUNT_MAX, 20, &err), &err, ERR_LIMIT);
+	check_ok(make_base_with_env(1, STATE_ENV_ENTRY_MAX, &err), &err);
+	check_err(make_base_with_env(1, STATE_ENV_ENTRY_MAX + 1, &err), &err, ERR_LIMIT);
+	check_ok(make_base_with_env(1024, 1024, &err), &err);
+	check_err(make_base_with_env(1025, 1024, &err), &err, ERR_LIMIT);
+	assert_true(asprintf(&members, ",\"config\":{\"User\":\"%0*d\"}", (int)STATE_USER_MAX + 1,
+			     1) > 0);
+	check_err(make_base(members, MEDIA_OCI_LAYER_TAR, &state, &err), &err, ERR_LIMIT);
 }
 
 static void working_directories_join_as_text(void **unused)
@@ -287,7 +340,9 @@ int main(void)
 		cmocka_unit_test(history_has_an_entry_for_each_layer),
 		cmocka_unit_test(docker_types_become_ours),
 		cmocka_unit_test(the_environment_keeps_its_order),
+		cmocka_unit_test(a_variable_that_a_base_has_twice_is_set_once),
 		cmocka_unit_test(names_and_sizes_of_variables_are_judged),
+		cmocka_unit_test(a_base_with_which_no_program_starts_is_refused),
 		cmocka_unit_test(working_directories_join_as_text),
 		cmocka_unit_test(steps_add_history_and_layers),
 		cmocka_unit_test(layers_have_a_ceiling),

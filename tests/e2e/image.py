@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write an image, good or bad, into an OCI layout.
 
-	image.py LAYOUT:TAG [--os OS] [--arch ARCH] [--env K=V]... LAYER...
+	image.py LAYOUT:TAG [--os OS] [--arch ARCH] [--env K=V]... [--config FILE] LAYER...
 
 A LAYER is a file (a tar, plain, gzip or zstd) or one of:
 
 	tiny            busybox, its links, and what a small root needs
 	entry:KIND      one hostile or odd entry, see ENTRIES
 	bomb:MIB        a file of so many MiB of zeros, in a few KiB
+
+A FILE is JSON whose members replace those of the image's `config`.
 """
 import argparse
 import gzip
@@ -171,6 +173,7 @@ def main():
     parser.add_argument("--os", default="linux")
     parser.add_argument("--arch", default=machine)
     parser.add_argument("--env", action="append", default=[])
+    parser.add_argument("--config")
     args = parser.parse_args()
     root, tag = args.image.rsplit(":", 1)
     root = Path(root)
@@ -183,6 +186,8 @@ def main():
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + diff for _, diff, _ in layers]},
         "history": [{"created": "2026-01-01T00:00:00Z", "created_by": name} for name in args.layers],
     }
+    if args.config:
+        config["config"] |= json.loads(Path(args.config).read_text())
     manifest = {
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": {"mediaType": "application/vnd.oci.image.config.v1+json", **put(root, dump(config))},

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A base's configuration is a stranger's: what is odd is borne, what is wrong is said.
+. "$(dirname "$0")/lib.sh"
+
+tiny_base >/dev/null
+spec "$work/spec.json" "oci:$work/base:odd" "ENV A=b" "RUN pwd; id -u; echo \"\$A\"" "WORKDIR sub"
+
+base() # JSON|PYTHON-EXPRESSION: the members of the config of the next base
+{
+	python3 -c 'import json, sys; print(json.dumps(eval(sys.argv[1], {"null": None})))' "$1" >"$work/config.json"
+	"$here/image.py" "$work/base:odd" tiny --config "$work/config.json" >/dev/null
+}
+
+borne() # SENTENCE CONFIG WHAT-THE-STEP-SAYS
+{
+	base "$2"
+	bake "$work/spec.json" --no-cache >/dev/null || true
+	same "$1" "$(grep '^\[2/3\]' "$work/bake.log" | grep -vE 'RUN|DONE' | cut -d ' ' -f 2- | paste -sd ' ')" "$3"
+}
+
+wrong() # SENTENCE CODE PHRASE CONFIG
+{
+	base "$4"
+	refused "$1" "$2" "$3" hearth bake "$work/spec.json" --no-cache
+}
+
+borne "entries without a name or a value" '{"Env": ["NOEQUALS", "=x", "", "A", "PATH"]}' "/ 0 b"
+borne "entries that are there twice, and controls" '{"Env": ["A=1", "A=2", "B=\u0001\u001b[31m"]}' "/ 0 b"
+borne "no environment" '{"Env": null}' "/ 0 b"
+borne "5000 variables" '{"Env": ["V%d=%s" % (i, "x" * 20) for i in range(5000)]}' "/ 0 b"
+borne "a loader's variable, and a HOME that is not there" '{"Env": ["LD_PRELOAD=/nope.so", "HOME=/nope"]}' "/ 0 b"
+borne "an empty shell" '{"Shell": []}' "/ 0 b"
+borne "nothing where something could be" '{"Shell": null, "User": null, "WorkingDir": null}' "/ 0 b"
+borne "a relative working directory is below the root" '{"WorkingDir": "usr/../../../usr//bin"}' "/usr/bin 0 b"
+borne "a shell by a relative path" '{"Shell": ["bin/sh", "-c"]}' "/ 0 b"
+
+wrong "a shell that is not there" 1 'exec: /nowhere: No such file' '{"Shell": ["/nowhere", "-c"]}'
+wrong "a shell without a name" 1 'exit code 127' '{"Shell": [""]}'
+wrong "a working directory that is not there" 65 'step 2.*working directory /x is not' '{"WorkingDir": "../x"}'
+wrong "one that is a file" 65 'step 2.*working directory /bin/sh is not' '{"WorkingDir": "/bin/sh"}'
+wrong "one that is too long" 65 'base .*4096' '{"WorkingDir": "/" + "a" * 5000}'
+wrong "a group that is not there" 66 'step 2.*no group nosuch' '{"User": "nobody:nosuch"}'
+wrong "an id that no machine has" 65 'step 2.*65536' '{"User": "65536"}'
+wrong "a user that steers no terminal" 66 'no user root]0;tx' '{"User": "root\n\u001b]0;t\u0007x"}'
+wrong "a user without an end" 65 'base .*config.User: more than' '{"User": "a" * 100000}'
+wrong "a user that is a number" 65 'config.User: expected a string' '{"User": 7}'
+wrong "an environment that is none" 65 'config.Env: expected an array' '{"Env": "A=b"}'
+wrong "a variable that is none" 65 'config.Env.0.: expected a string' '{"Env": [7]}'
+wrong "a NUL" 65 'u0000' '{"Env": ["A\0=b"]}'
+wrong "a variable too long to start with" 65 'base .*config.Env.0.: more than' '{"Env": ["V=" + "x" * 200000]}'
+wrong "more of them than a program starts with" 65 'base .*config.Env: more than' '{"Env": ["V%d=%s" % (i, "x" * 1000) for i in range(3000)]}'
+wrong "more of them than anybody has" 65 'base .*config.Env: more than 10000' '{"Env": ["V%d=1" % i for i in range(300000)]}'
+nothing_left "nothing is left over"
+finish
