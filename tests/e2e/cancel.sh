@@ -7,10 +7,21 @@ base=$(tiny_base)
 spec "$work/sleep.json" "$base" "RUN echo before" "RUN echo started; trap '' TERM; sleep 600 & sleep 601 & wait"
 spec "$work/next.json" "$base" "RUN echo before" "RUN echo after"
 
-cancel() # SIGNAL LINE ARGUMENT...: when the bake has said this line; sets status and ms
+said() # LINE: the bake that runs has said it
 {
-	local signal=$1 line=$2
-	shift 2
+	grep -qxF "$1" "$work/out"
+}
+
+# shellcheck disable=SC2329 # by cancel
+copying() # FILE: a part of it is in a machine
+{
+	compgen -G "$HEARTH_DATA/machines/*/up/$1" >/dev/null
+}
+
+cancel() # SIGNAL ARGUMENT...: the bake, as soon as "${when[@]}" is so; sets status and ms
+{
+	local signal=$1
+	shift
 	# A background job of a script ignores SIGINT, and so would what it starts.
 	python3 - "$HEARTH" bake "$@" --progress plain >"$work/out" 2>&1 <<'PY' &
 import os, signal, sys
@@ -18,7 +29,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.execv(sys.argv[1], sys.argv[1:])
 PY
 	local pid=$! start
-	wait_for 30 grep -qxF "$line" "$work/out" || cat "$work/out"
+	wait_for 30 "${when[@]}" || cat "$work/out"
 	start=${EPOCHREALTIME/./}
 	kill -"$signal" "$pid"
 	status=0
@@ -26,8 +37,9 @@ PY
 	ms=$(((${EPOCHREALTIME/./} - start) / 1000))
 }
 
+when=(said "[2/2] started")
 for signal in INT TERM; do
-	cancel "$signal" "[2/2] started" "$work/sleep.json"
+	cancel "$signal" "$work/sleep.json"
 	same "SIG$signal ends with 130" "$status" 130
 	check "within three seconds ($ms ms)" test "$ms" -lt 3000
 	nothing_left "SIG$signal leaves nothing" 3
@@ -35,10 +47,24 @@ done
 bake "$work/next.json" >/dev/null
 same "what was done before is cached" "$(cached)" 1
 
+# Too many to be copied before the signal comes.
+mkdir -p "$work/context/large"
+(cd "$work/context/large" && seq 40000 | xargs touch)
+spec "$work/copy.json" "$base" "COPY large /large"
+for when in "said [1/1]\ COPY\ large\ /large" "copying large"; do
+	eval "when=($when)"
+	cancel INT "$work/copy.json" --context "$work/context"
+	same "a COPY (${when[0]}) ends with 130" "$status" 130
+	check "within three seconds ($ms ms)" test "$ms" -lt 3000
+	nothing_left "and leaves nothing" 3
+done
+
 mkdir "$work/layout"
 serve flock "$work/layout" sleep 600
+# shellcheck disable=SC2016 # for the inner shell
 wait_for 10 bash -c '! flock --nonblock "$1" true' - "$work/layout"
-cancel INT "[export] oci:$work/layout" "$work/next.json" --output "oci:$work/layout"
+when=(said "[export] oci:$work/layout")
+cancel INT "$work/next.json" --output "oci:$work/layout"
 same "an export that waits for another ends with 130" "$status" 130
 check "within three seconds, too ($ms ms)" test "$ms" -lt 3000
 same "and has written nothing" "$(ls -A "$work/layout")" ""
