@@ -52,7 +52,8 @@ struct machine {
 	struct store *store;
 	struct slot slot;
 	struct stack stack;
-	struct digest *diff_ids;
+	struct digest *diff_ids; /* of the distinct trees */
+	size_t diff_id_count;
 	enum network_mode network_mode;
 	struct network_host *hosts;
 	size_t host_count;
@@ -131,6 +132,7 @@ static int machine_copy_spec(struct machine *machine, const struct machine_spec 
 	if (spec->diff_id_count > 0)
 		memcpy(machine->diff_ids, spec->diff_ids,
 		       spec->diff_id_count * sizeof(*spec->diff_ids));
+	machine->diff_id_count = stack_distinct(machine->diff_ids, spec->diff_id_count);
 	return host_find_runtime(spec->runtime, machine->runtime, err);
 }
 
@@ -217,8 +219,7 @@ static int machine_make_upper(const struct machine *machine, struct err *err)
 	return 0;
 }
 
-static int machine_mount_root(struct machine *machine, const struct machine_spec *spec,
-			      struct err *err)
+static int machine_mount_root(struct machine *machine, struct err *err)
 {
 	machine->stack = (struct stack){
 		.treesfd = machine->treesfd,
@@ -226,7 +227,7 @@ static int machine_mount_root(struct machine *machine, const struct machine_spec
 		.ownfd = machine->slot.dirfd,
 		.scratchfd = machine->scratchfd,
 		.diff_ids = machine->diff_ids,
-		.diff_id_count = spec->diff_id_count,
+		.diff_id_count = machine->diff_id_count,
 		.first_id = machine->slot.first_id,
 	};
 	if (stack_correct(&machine->stack, err) < 0 || machine_make_upper(machine, err) < 0 ||
@@ -258,7 +259,7 @@ int machine_open(const struct machine_spec *spec, struct machine **out, struct e
 	if (machine_copy_spec(machine, spec, err) < 0)
 		return err_ctx(err, "machine");
 	if (machine_claim(machine, err) < 0 || machine_mount_scratch(machine, err) < 0 ||
-	    machine_mount_root(machine, spec, err) < 0)
+	    machine_mount_root(machine, err) < 0)
 		return err_ctx(err, "machine");
 	*out = steal_ptr(&machine);
 	return 0;

@@ -35,7 +35,7 @@ struct machine_limits {
 
 struct machine_spec {
 	struct store *store;
-	const struct digest *diff_ids; /* bottom first */
+	const struct digest *diff_ids; /* bottom first; the same one may come again */
 	size_t diff_id_count;
 	enum network_mode network;
 	const struct network_host *hosts; /* the operator's --add-host */

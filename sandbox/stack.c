@@ -73,6 +73,26 @@ static int stack_find_lowest(const struct stack *stack, size_t *out, struct err 
 	return 0;
 }
 
+static bool stack_has(const struct digest *diff_ids, size_t count, const struct digest *wanted)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (digest_equal(&diff_ids[i], wanted))
+			return true;
+	}
+	return false;
+}
+
+size_t stack_distinct(struct digest *diff_ids, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!stack_has(diff_ids + i + 1, count - i - 1, &diff_ids[i]))
+			diff_ids[kept++] = diff_ids[i];
+	}
+	return kept;
+}
+
 const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX])
 {
 	(void)snprintf(text, STACK_NAME_MAX, "correction%zu", i);

@@ -8,6 +8,9 @@
  * none has to be made in the upper directory), the trees from the highest on
  * that hides all below it (its root is opaque), each with its correction, `up`.
  *
+ * No tree is in it twice: overlayfs takes no directory twice, and the highest
+ * of equal trees says all that the others say.
+ *
  * Never nested in one another: the mounts are made below scratchfd, which lies
  * in a mount namespace of our own.
  *
@@ -28,11 +31,18 @@ struct stack {
 	int basefd;                    /* etc_open_base()'s */
 	int ownfd;                     /* machines/<id>/: up, work; carries the flock */
 	int scratchfd;                 /* where `root` is mounted */
-	const struct digest *diff_ids; /* bottom first */
+	const struct digest *diff_ids; /* bottom first, stack_distinct() */
 	size_t diff_id_count;
 	uid_t first_id;
 	bool by_name; /* as kernels before 6.13 need it, even where it is not needed */
 };
+
+/*
+ * Drop each tree that is there again higher up; the number of those that stay.
+ * What a tree has at a path, it has there at its highest place too, so nothing
+ * that a lower place adds, hides or implies is ever seen.
+ */
+size_t stack_distinct(struct digest *diff_ids, size_t count);
 
 /*
  * Make ownfd/correction<i> above tree i where that only implies directories

@@ -126,6 +126,13 @@ first_layer "a layer that hides all below it does" "new " "RUN busybox test ! -e
 first_layer "also below another" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \
 	tiny "$work/again.tar" "$work/more.tar"
 
+# Equal layers, as steps and bases make them.
+spec "$work/make.json" "$base" "RUN touch -d @1 /etc/foo; touch -d @1 /etc" "RUN rm /etc/foo; touch -d @1 /etc" \
+	"RUN touch -d @1 /etc/foo; touch -d @1 /etc" "RUN test -e /etc/foo"
+holds "a step that makes an earlier one's layer again is stacked once" "$(bake "$work/make.json")" '^sha256'
+first_layer "so is a base's layer, and the highest of them counts" "new " "RUN busybox test ! -e /etc/passwd && echo > /new" \
+	tiny "$work/again.tar" tiny "$work/more.tar" "$work/again.tar"
+
 make "COPY common/sub/f tmp/"
 files
 same "COPY into /tmp keeps its mode" "$(stat -c %a "$rootfs/tmp")" 1777
