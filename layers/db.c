@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define DB_LOW_BYTES ((uint64_t)16 * 1024 * 1024) /* below this, EIO is a full disk */
+#define DB_LOW_BYTES ((uint64_t)16 * 1024 * 1024)   /* below this, EIO is a full disk */
+#define DB_AHEAD_BYTES ((uint64_t)32 * 1024 * 1024) /* eight of the largest transactions */
+#define DB_ADVICE "remove the data directory: all in it is made again by the next bakes"
 
 static bool db_is_disk_full(const struct db *db)
 {
@@ -43,8 +45,8 @@ int(db_fail)(const struct db *db, int rc, struct err *err)
 	case MDB_PAGE_NOTFOUND:
 	case MDB_INCOMPATIBLE:
 		return err_set(err, ERR_CORRUPT,
-			       "%s: not a database of this program, or damaged: %s", db->path,
-			       mdb_strerror(rc));
+			       "%s: not a database of this program, or damaged (%s); " DB_ADVICE,
+			       db->path, mdb_strerror(rc));
 	default:
 		if (rc > 0)
 			return err_os(err, rc, "%s", db->path);
@@ -61,7 +63,7 @@ static int db_check_file(const struct db *db, struct err *err)
 		abort();
 	if (stat(file, &st) == 0 && st.st_size > 0)
 		return 0;
-	return err_set(err, ERR_CORRUPT, "%s: missing or empty", file);
+	return err_set(err, ERR_CORRUPT, "%s: missing or empty; " DB_ADVICE, file);
 }
 
 static int db_configure(MDB_env *env, uint64_t map_bytes)
@@ -82,6 +84,63 @@ static int db_keep_from_children(MDB_env *env)
 	int rc = mdb_env_get_fd(env, &fd);
 
 	if (rc == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		rc = errno;
+	return rc;
+}
+
+/* The bytes up to the last page that is in use, and those that there are. */
+static int db_measure(const struct db *db, uint64_t *out_used, uint64_t *out_size)
+{
+	mdb_filehandle_t fd;
+	MDB_envinfo info;
+	MDB_stat pages;
+	struct stat st;
+	int rc = mdb_env_info(db->env, &info);
+
+	if (rc == 0)
+		rc = mdb_env_stat(db->env, &pages);
+	if (rc == 0)
+		rc = mdb_env_get_fd(db->env, &fd);
+	if (rc == 0 && fstat(fd, &st) < 0) /* last: others make it longer, and never shorter */
+		rc = errno;
+	if (rc != 0)
+		return rc;
+	*out_used = (info.me_last_pgno + 1) * (uint64_t)pages.ms_psize;
+	*out_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int db_check_size(const struct db *db, struct err *err)
+{
+	uint64_t used;
+	uint64_t size;
+	int rc = db_measure(db, &used, &size);
+
+	if (rc != 0)
+		return db_fail(db, rc, err);
+	if (size >= used)
+		return 0;
+	return err_set(err, ERR_CORRUPT,
+		       "%s/data.mdb was truncated: it has %ju bytes of %ju; " DB_ADVICE, db->path,
+		       (uintmax_t)size, (uintmax_t)used);
+}
+
+/*
+ * LMDB never writes a page that was taken and given back in one transaction.
+ * Where that is the last one, the file would end before it and look truncated;
+ * so it is made longer first, with a hole. By a writer: no other one is at it.
+ */
+static int db_lengthen(const struct db *db)
+{
+	mdb_filehandle_t fd;
+	uint64_t used;
+	uint64_t size;
+	int rc = db_measure(db, &used, &size);
+
+	if (rc != 0 || size >= used + DB_AHEAD_BYTES)
+		return rc;
+	rc = mdb_env_get_fd(db->env, &fd);
+	if (rc == 0 && ftruncate(fd, (off_t)(used + 2 * DB_AHEAD_BYTES)) < 0)
 		rc = errno;
 	return rc;
 }
@@ -108,6 +167,8 @@ int db_open(const char *dir, const char *name, uint64_t map_bytes, bool create, 
 		rc = mdb_reader_check(db.env, &stale);
 	if (rc != 0)
 		return db_fail(&db, rc, err);
+	if (db_check_size(&db, err) < 0)
+		return -1;
 	*out = db;
 	db = (struct db){0};
 	return 0;
@@ -123,9 +184,15 @@ void db_close(struct db *db)
 
 int db_begin(const struct db *db, enum db_mode mode, MDB_txn **out, struct err *err)
 {
-	int rc = mdb_txn_begin(db->env, NULL, mode == DB_READ ? MDB_RDONLY : 0, out);
+	AUTO(txn) MDB_txn *txn = NULL;
+	int rc = mdb_txn_begin(db->env, NULL, mode == DB_READ ? MDB_RDONLY : 0, &txn);
 
-	return rc == 0 ? 0 : db_fail(db, rc, err);
+	if (rc == 0 && mode == DB_WRITE)
+		rc = db_lengthen(db);
+	if (rc != 0)
+		return db_fail(db, rc, err);
+	*out = steal_ptr(&txn);
+	return 0;
 }
 
 int db_commit(const struct db *db, MDB_txn *txn, struct err *err)

@@ -5,6 +5,11 @@
  * A database is a directory with data.mdb and lock.mdb. Its map is fixed at
  * open: growing it in one process fails in another with MDB_MAP_RESIZED.
  *
+ * Invariant: data.mdb is as long as what its meta page says is in use, and a
+ * hole longer, from before the first commit on; a shorter one was truncated,
+ * and is refused at open. What is truncated while it is open ends its readers
+ * by SIGBUS, as with every map.
+ *
  * Threads: handles may be shared; a transaction belongs to the thread that
  * began it. A reading one is cheap (a microsecond) and is kept short, since it
  * holds back the reuse of pages.
@@ -25,8 +30,8 @@ struct db {
 };
 
 /*
- * Open dir/name. Without `create` a missing or empty data file is ERR_CORRUPT:
- * LMDB would make an empty database of it.
+ * Open dir/name. A truncated data file is ERR_CORRUPT; so is, without `create`,
+ * a missing or empty one: LMDB would make an empty database of it.
  */
 int db_open(const char *dir, const char *name, uint64_t map_bytes, bool create, struct db *out,
 	    struct err *err) MUST_CHECK;

@@ -233,9 +233,12 @@ static int store_make_db(struct store *store, const char *name, struct err *err)
 		(void)unlinkat(dirfd, "data.mdb", 0);
 	if (db_open(store->path, name, store->map_bytes, true, &db, err) < 0)
 		return -1;
+	/* The header first: what makes the file longer could be durable without it. */
+	if (mdb_env_sync(db.env, 1) != 0)
+		return err_os(err, errno, "sync %s/%s", store->path, name);
 	if (str_equal(str_of(name), STR("blobs")) && store_make_tables(&db, err) < 0)
 		return -1;
-	if (mdb_env_sync(db.env, 1) != 0 || fsync(dirfd) < 0)
+	if (fsync(dirfd) < 0)
 		return err_os(err, errno, "sync %s/%s", store->path, name);
 	return 0;
 }

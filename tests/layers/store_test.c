@@ -177,6 +177,74 @@ static void a_foreign_database_is_corrupt(void **state)
 	check_corrupt(fixture, "/meta");
 }
 
+static void check_truncated(struct store_fixture *fixture, const char *file, off_t left)
+{
+	char path[128];
+
+	store_close(fixture->store);
+	fixture->store = NULL;
+	(void)snprintf(path, sizeof(path), "%s/%s", fixture->path, file);
+	assert_int_equal(truncate(path, left), 0);
+	check_corrupt(fixture, "remove the data directory");
+}
+
+static void put_something_large(struct store_fixture *fixture)
+{
+	static char large[1 << 20];
+	AUTO(json) json_t *record = NULL;
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest digest;
+	struct err err = {0};
+
+	for (size_t i = 0; i < sizeof(large); i++)
+		large[i] = (char)('a' + (i * i >> 13) % 26);
+	record = json_pack("{s:i, s:s%}", "v", 1, "text", large, (size_t)100000);
+	check_ok(blob_put(fixture->store, (struct str){large, sizeof(large)}, &digest, &err), &err);
+	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
+	check_ok(meta_put(meta, "t", STR("large"), record, &err), &err);
+	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+static void a_truncated_database_is_corrupt_and_says_what_to_do(void **state)
+{
+	static const char *const files[] = {"blobs/data.mdb", "meta/data.mdb"};
+	static const off_t left[] = {40000, 20000, 8192, 4096, 100};
+	struct store_fixture *fixture = *state;
+
+	put_something_large(fixture);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		for (size_t j = 0; j < sizeof(left) / sizeof(left[0]); j++)
+			check_truncated(fixture, files[i], left[j]);
+	}
+}
+
+/* LMDB counts what a transaction takes from the end and gives back, and does not write it. */
+static void put_in_vain(const struct db *db, MDB_dbi table, struct str value)
+{
+	MDB_val key = db_val(STR("in vain"));
+	MDB_txn *txn;
+	struct err err = {0};
+
+	check_ok(db_begin(db, DB_WRITE, &txn, &err), &err);
+	check_ok(db_put(db, txn, table, STR("k"), value, &err), &err);
+	check_ok(db_put(db, txn, table, STR("in vain"), value, &err), &err);
+	assert_int_equal(mdb_del(txn, table, &key, NULL), 0);
+	check_ok(db_commit(db, txn, &err), &err);
+}
+
+static void what_was_never_written_is_not_taken_for_truncated(void **state)
+{
+	static const size_t sizes[] = {20000, 10, 10, 10, 400000};
+	static char value[400000];
+	struct store_fixture *fixture = *state;
+	struct err err = {0};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		put_in_vain(&fixture->store->meta, fixture->store->records,
+			    (struct str){value, sizes[i]});
+	check_ok(open_at(fixture, false, &err), &err);
+}
+
 static void a_full_map_is_a_full_store_that_still_reads(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -295,6 +363,8 @@ int main(void)
 		STORE_TEST(a_directory_of_somebody_else_is_refused),
 		STORE_TEST(a_lost_database_is_corrupt_and_not_made_anew),
 		STORE_TEST(a_foreign_database_is_corrupt),
+		STORE_TEST(a_truncated_database_is_corrupt_and_says_what_to_do),
+		STORE_TEST(what_was_never_written_is_not_taken_for_truncated),
 		STORE_TEST(a_full_map_is_a_full_store_that_still_reads),
 		STORE_TEST(a_collector_sees_whether_anybody_writes),
 		STORE_TEST(an_open_store_is_known_by_its_lock),
