@@ -86,12 +86,28 @@ static int asker_listen(const struct asker *asker, int fd, struct answer *answer
 	return 0;
 }
 
-static int asker_request(const struct asker *asker, int fd, const json_t *request,
-			 struct answer *answer, struct err *err)
+/* Starts somebody who serves the other end of the connection. */
+typedef int asker_start_fn(void *ctx, int theirs, struct err *err);
+
+/* Start a worker, ask it, and listen: as asker_listen(). */
+static int asker_request(const struct asker *asker, asker_start_fn *start, void *ctx,
+			 const json_t *request, struct answer *answer, struct err *err)
 {
-	if (wire_send_json(fd, WIRE_REQUEST, request, err) < 0)
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_os(err, errno, "make a socket");
+	auto_close int ours = ends[0];
+	auto_close int theirs = ends[1];
+
+	if (start(ctx, theirs, err) < 0)
+		return -1;
+	answer->started = true;
+	auto_close_release(&theirs);
+	theirs = -1;
+	if (wire_send_json(ours, WIRE_REQUEST, request, err) < 0)
 		return err->kind == ERR_UNAVAILABLE ? 0 : -1; /* it died: no answer */
-	return asker_listen(asker, fd, answer, err);
+	return asker_listen(asker, ours, answer, err);
 }
 
 /* The right to start a key's worker: its lock, and the socket to listen on. */
@@ -112,6 +128,27 @@ static inline void auto_claim_release(struct claim *slot)
 	claim_release(slot);
 }
 
+struct step_start {
+	const struct asker *asker;
+	const struct task *task;
+	int contextfd; /* or -1 */
+	struct claim *claim;
+};
+
+static int asker_fork_step(void *ctx, int theirs, struct err *err)
+{
+	const struct step_start *start = ctx;
+	const int fds[] = {theirs, start->claim->listener, start->claim->lockfd, start->contextfd};
+
+	if (crew_fork(start->asker->crew, fds, start->contextfd < 0 ? 3 : 4, err) == 0) {
+		claim_release(start->claim); /* the worker's alone: they end with it */
+		return 0;
+	}
+	rendezvous_close(start->asker->store, &start->task->key);
+	rendezvous_leave(start->asker->store, &start->task->key);
+	return -1;
+}
+
 /*
  * A worker belongs to all its askers: we wait for its end, since a step leaves
  * nothing behind, and never end it.
@@ -120,29 +157,13 @@ static int asker_start_step(const struct asker *asker, const struct task *task, 
 			    struct claim *claim, struct answer *answer, struct err *err)
 {
 	AUTO(json) json_t *request = task_format(task);
+	struct step_start start = {asker, task, contextfd, claim};
 	struct err end;
-	int ends[2];
-	int result;
+	int result = asker_request(asker, asker_fork_step, &start, request, answer, err);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_os(err, errno, "make a socket");
-	auto_close int ours = ends[0];
-	auto_close int theirs = ends[1];
-	const int fds[] = {theirs, claim->listener, claim->lockfd, contextfd};
-
-	if (crew_fork(asker->crew, fds, contextfd < 0 ? 3 : 4, err) < 0) {
-		rendezvous_close(asker->store, &task->key);
-		rendezvous_leave(asker->store, &task->key);
-		return -1;
-	}
-	auto_close_release(&theirs);
-	theirs = -1;
-	claim_release(claim); /* the worker's alone: they end with it, whatever we do */
-	result = asker_request(asker, ours, request, answer, err);
-	auto_close_release(&ours);
-	ours = -1;
-	if (!answer->others_stay && crew_wait(asker->crew, ASKER_LEAVE_MS, &end) < 0 &&
-	    result == 0) {
+	if (!answer->started || answer->others_stay)
+		return result;
+	if (crew_wait(asker->crew, ASKER_LEAVE_MS, &end) < 0 && result == 0) {
 		*err = end;
 		return -1;
 	}
@@ -208,7 +229,6 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 		rendezvous_leave(asker->store, &task->key);
 		return got < 0 ? -1 : 0;
 	}
-	answer->started = true;
 	return asker_start_step(asker, task, contextfd, &claim, answer, err);
 }
 
@@ -244,20 +264,26 @@ int asker_run_step(const struct asker *asker, const struct task *task, int conte
 	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times", died);
 }
 
-/* Start a worker in a role of one request; its end is ours to wait for. */
-static int asker_spawn(const struct asker *asker, const char *role, int fd, struct proc *out,
-		       struct err *err)
+struct role_start {
+	const struct asker *asker;
+	const char *role;
+	struct proc *proc;
+};
+
+/* A role of one request; its end is ours to wait for. */
+static int asker_spawn_role(void *ctx, int theirs, struct err *err)
 {
-	const char *argv[] = {"hearth-worker", role, NULL};
+	const struct role_start *start = ctx;
+	const char *argv[] = {"hearth-worker", start->role, NULL};
 	const struct proc_spec spec = {
-		.path = asker->worker_path,
+		.path = start->asker->worker_path,
 		.argv = argv,
-		.fds = {-1, -1, STDERR_FILENO, fd},
+		.fds = {-1, -1, STDERR_FILENO, theirs},
 		.fd_count = WORK_FD_ASKER + 1,
 		.new_session = true,
 	};
 
-	return proc_spawn(&spec, out, err);
+	return proc_spawn(&spec, start->proc, err);
 }
 
 /* The result of a call, or that its worker could not be started. */
@@ -278,22 +304,11 @@ int asker_call(const struct asker *asker, const char *role, const json_t *reques
 {
 	struct answer answer = {0};
 	auto_proc struct proc proc = PROC_INIT;
-	int ends[2];
-	int result;
+	struct role_start start = {asker, role, &proc};
+	int result = asker_request(asker, asker_spawn_role, &start, request, &answer, err);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_os(err, errno, "make a socket");
-	auto_close int ours = ends[0];
-	auto_close int theirs = ends[1];
-
-	if (asker_spawn(asker, role, theirs, &proc, err) < 0)
-		return -1;
-	auto_close_release(&theirs);
-	theirs = -1;
-	result = asker_request(asker, ours, request, &answer, err);
-	auto_close_release(&ours);
-	ours = -1;
-	result = asker_reap(asker, &proc, result, err);
+	if (answer.started)
+		result = asker_reap(asker, &proc, result, err);
 	if (result == 0 && !answer.value)
 		result = err_set(err, ERR_UNAVAILABLE, "the worker died");
 	if (result == 0)

@@ -5,8 +5,10 @@
  * Destinations are resolved inside the root, symlinks included, from held
  * descriptors (place_priv.h). Existing files and links inside a copied tree
  * are replaced, never written through; a link in a directory's place is
- * followed inside the root. The rules are C4..C18 of the instruction reference that the tests
- * list; times are kept, xattrs too where the file system takes them, hard
+ * followed inside the root. Where a source goes is as a Dockerfile's COPY has
+ * it: a directory gives its content and not itself, a destination that ends in
+ * a slash or is one of several sources' is a directory, and missing parents are
+ * made 0755. Times are kept, xattrs too where the file system takes them, hard
  * links within one source stay links. Order: owner, mode, xattrs, times.
  *
  * Runs in a child whose fsuid and fsgid are the machine's root

@@ -18,11 +18,13 @@
 #include "layers/base/thread.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-struct asker {
+/* An asker, as the hub knows it. */
+struct member {
 	int fd;
 	uint64_t sent;  /* bytes of the spool */
 	struct buf out; /* a frame under way */
@@ -35,12 +37,13 @@ struct asker {
 struct hub {
 	int listener;
 	int spoolfd;
+	uint64_t log_max; /* bytes */
 	int log_read;
 	int log_write;
 	int wake; /* an eventfd: something below changed */
 	struct cancel *cancel;
 	pthread_t thread;
-	struct asker askers[HUB_ASKERS_MAX];
+	struct member members[HUB_ASKERS_MAX];
 	size_t count;
 	uint64_t spooled; /* bytes; the thread's, until log_ended */
 	struct err spool_err;
@@ -53,22 +56,22 @@ struct hub {
 	struct buf answer;
 };
 
-static void asker_drop(struct hub *hub, size_t i)
+static void member_drop(struct hub *hub, size_t i)
 {
-	auto_close_release(&hub->askers[i].fd);
-	buf_done(&hub->askers[i].out);
-	hub->askers[i] = hub->askers[--hub->count];
+	auto_close_release(&hub->members[i].fd);
+	buf_done(&hub->members[i].out);
+	hub->members[i] = hub->members[--hub->count];
 }
 
-static void asker_add(struct hub *hub, int fd)
+static void member_add(struct hub *hub, int fd)
 {
 	if (hub->count == HUB_ASKERS_MAX) {
 		(void)close(fd);
 		return;
 	}
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	hub->askers[hub->count++] =
-		(struct asker){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
+	hub->members[hub->count++] =
+		(struct member){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
 }
 
 static size_t hub_staying(const struct hub *hub)
@@ -76,7 +79,7 @@ static size_t hub_staying(const struct hub *hub)
 	size_t n = 0;
 
 	for (size_t i = 0; i < hub->count; i++)
-		n += !hub->askers[i].leaving;
+		n += !hub->members[i].leaving;
 	return n;
 }
 
@@ -89,14 +92,14 @@ static void hub_end_step(struct hub *hub)
 }
 
 /* The word that others stay goes behind what is under way. */
-static void asker_dismiss(struct hub *hub, size_t i)
+static void member_dismiss(struct hub *hub, size_t i)
 {
 	struct err ignored;
 
-	if (wire_add(&hub->askers[i].out, WIRE_LEAVE, STR(""), &ignored) < 0)
-		asker_drop(hub, i);
+	if (wire_add(&hub->members[i].out, WIRE_LEAVE, STR(""), &ignored) < 0)
+		member_drop(hub, i);
 	else
-		hub->askers[i].dismissed = true;
+		hub->members[i].dismissed = true;
 }
 
 /* The last one to leave ends the step, and is kept to be told of the end. */
@@ -107,24 +110,24 @@ static void hub_note_leavers(struct hub *hub)
 		return;
 	}
 	for (size_t i = hub->count; i-- > 0;) {
-		if (hub->askers[i].leaving && !hub->askers[i].dismissed)
-			asker_dismiss(hub, i);
+		if (hub->members[i].leaving && !hub->members[i].dismissed)
+			member_dismiss(hub, i);
 	}
 }
 
 /* Whatever an asker says means that it leaves. */
-static void asker_hear(struct hub *hub, size_t i)
+static void member_hear(struct hub *hub, size_t i)
 {
 	char bytes[64];
-	ssize_t n = recv(hub->askers[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n = recv(hub->members[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		asker_drop(hub, i);
+		member_drop(hub, i);
 		return;
 	}
-	hub->askers[i].leaving = true;
+	hub->members[i].leaving = true;
 }
 
 static void hub_fail_log(struct hub *hub, int os, const char *what)
@@ -135,31 +138,31 @@ static void hub_fail_log(struct hub *hub, int os, const char *what)
 }
 
 /* Fill an empty frame from the spool, or with the answer: 1, 0 nothing to send, -1. */
-static int asker_next_frame(struct hub *hub, struct asker *asker, bool ended)
+static int member_next_frame(struct hub *hub, struct member *member, bool ended)
 {
 	char piece[HUB_FRAME_MAX];
-	uint64_t left = hub->spooled - asker->sent;
+	uint64_t left = hub->spooled - member->sent;
 	struct err err;
 	ssize_t n;
 
-	buf_clear(&asker->out);
-	asker->out_at = 0;
+	buf_clear(&member->out);
+	member->out_at = 0;
 	if (left > 0) {
 		n = pread(hub->spoolfd, piece, left < sizeof(piece) ? left : sizeof(piece),
-			  (off_t)asker->sent);
+			  (off_t)member->sent);
 		if (n <= 0) {
 			hub_fail_log(hub, n < 0 ? errno : EIO, "read the log");
 			return -1;
 		}
-		asker->sent += (uint64_t)n;
-		return wire_add(&asker->out, WIRE_LOG, (struct str){piece, (size_t)n}, &err) < 0
+		member->sent += (uint64_t)n;
+		return wire_add(&member->out, WIRE_LOG, (struct str){piece, (size_t)n}, &err) < 0
 			       ? -1
 			       : 1;
 	}
-	if (!ended || asker->answered)
+	if (!ended || member->answered)
 		return 0;
-	asker->answered = true;
-	return buf_add(&asker->out, buf_str(&hub->answer), &err) < 0 ? -1 : 1;
+	member->answered = true;
+	return buf_add(&member->out, buf_str(&hub->answer), &err) < 0 ? -1 : 1;
 }
 
 /* Whoever reads, however slowly, is waited for. */
@@ -171,42 +174,42 @@ static void hub_put_off(struct hub *hub)
 }
 
 /* What is left of a frame, or else the next: 1 goes on, 0 waits, -1 is over. */
-static int asker_send_some(struct hub *hub, struct asker *asker, bool ended)
+static int member_send_some(struct hub *hub, struct member *member, bool ended)
 {
 	ssize_t n;
 
-	if (asker->out_at == asker->out.len) {
-		int next = asker->dismissed ? -1 : asker_next_frame(hub, asker, ended);
+	if (member->out_at == member->out.len) {
+		int next = member->dismissed ? -1 : member_next_frame(hub, member, ended);
 
 		if (next <= 0)
 			return next;
 	}
-	n = send(asker->fd, asker->out.ptr + asker->out_at, asker->out.len - asker->out_at,
+	n = send(member->fd, member->out.ptr + member->out_at, member->out.len - member->out_at,
 		 MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0)
 		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -1;
-	asker->out_at += (size_t)n;
+	member->out_at += (size_t)n;
 	hub_put_off(hub);
 	return 1;
 }
 
-static void asker_send(struct hub *hub, size_t i, bool ended)
+static void member_send(struct hub *hub, size_t i, bool ended)
 {
-	struct asker *asker = &hub->askers[i];
+	struct member *member = &hub->members[i];
 	int more = 1;
 
-	while (more > 0 && (!asker->leaving || asker->dismissed))
-		more = asker_send_some(hub, asker, ended);
+	while (more > 0 && (!member->leaving || member->dismissed))
+		more = member_send_some(hub, member, ended);
 	if (more < 0)
-		asker_drop(hub, i);
+		member_drop(hub, i);
 }
 
-static bool asker_has_more(const struct hub *hub, const struct asker *asker, bool ended)
+static bool member_has_more(const struct hub *hub, const struct member *member, bool ended)
 {
-	if (asker->leaving)
-		return asker->dismissed;
-	return asker->out_at < asker->out.len || asker->sent < hub->spooled ||
-	       (ended && !asker->answered);
+	if (member->leaving)
+		return member->dismissed;
+	return member->out_at < member->out.len || member->sent < hub->spooled ||
+	       (ended && !member->answered);
 }
 
 static void hub_close_log(struct hub *hub)
@@ -232,10 +235,11 @@ static void hub_read_log(struct hub *hub)
 	}
 	if (hub->spool_err.kind != ERR_NONE)
 		return; /* keep the pipe flowing; the step is being ended */
-	if (hub->spooled + (uint64_t)n > HUB_LOG_MAX)
+	if (hub->spooled + (uint64_t)n > hub->log_max)
 		(void)err_set(&hub->spool_err, ERR_LIMIT,
-			      "the step wrote more than %u MiB of log; let it write to a file",
-			      (unsigned)(HUB_LOG_MAX >> 20));
+			      "the step wrote more than %" PRIu64
+			      " MiB of log; let it write to a file",
+			      hub->log_max >> 20);
 	else if (fd_write_all(hub->spoolfd, piece, (size_t)n, &hub->spool_err) == 0)
 		hub->spooled += (uint64_t)n;
 	if (hub->spool_err.kind != ERR_NONE)
@@ -247,7 +251,7 @@ static void hub_accept(struct hub *hub)
 	int fd = accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		asker_add(hub, fd);
+		member_add(hub, fd);
 }
 
 /* Whether an answer is there, and what is left of the linger time. */
@@ -267,7 +271,7 @@ static bool hub_ended(struct hub *hub, int *out_timeout)
 static bool hub_all_told(const struct hub *hub)
 {
 	for (size_t i = 0; i < hub->count; i++) {
-		if (asker_has_more(hub, &hub->askers[i], true))
+		if (member_has_more(hub, &hub->members[i], true))
 			return false;
 	}
 	return hub->log_read < 0;
@@ -282,12 +286,12 @@ static size_t hub_list_fds(const struct hub *hub, bool ended, struct pollfd *fds
 	fds[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = hub->log_read, .events = POLLIN};
 	for (size_t i = 0; i < hub->count; i++) {
-		const struct asker *asker = &hub->askers[i];
-		short events = asker_has_more(hub, asker, ended) ? POLLIN | POLLOUT : POLLIN;
+		const struct member *member = &hub->members[i];
+		short events = member_has_more(hub, member, ended) ? POLLIN | POLLOUT : POLLIN;
 
-		fds[HUB_FIXED_FDS + i] =
-			(struct pollfd){.fd = asker->leaving && !asker->dismissed ? -1 : asker->fd,
-					.events = events};
+		fds[HUB_FIXED_FDS + i] = (struct pollfd){
+			.fd = member->leaving && !member->dismissed ? -1 : member->fd,
+			.events = events};
 	}
 	return HUB_FIXED_FDS + hub->count;
 }
@@ -299,10 +303,10 @@ static void hub_serve_askers(struct hub *hub, const struct pollfd *fds, size_t c
 		size_t at = i - HUB_FIXED_FDS;
 
 		if (fds[i].revents & POLLOUT)
-			asker_send(hub, at, ended);
+			member_send(hub, at, ended);
 		if ((fds[i].revents & (POLLIN | POLLHUP | POLLERR)) && at < hub->count &&
-		    hub->askers[at].fd == fds[i].fd)
-			asker_hear(hub, at);
+		    hub->members[at].fd == fds[i].fd)
+			member_hear(hub, at);
 	}
 	if (!ended)
 		hub_note_leavers(hub);
@@ -349,7 +353,7 @@ static int hub_open_fds(struct hub *hub, struct err *err)
 static void hub_free(struct hub *hub)
 {
 	while (hub->count > 0)
-		asker_drop(hub, hub->count - 1);
+		member_drop(hub, hub->count - 1);
 	auto_close_release(&hub->listener);
 	auto_close_release(&hub->log_read);
 	auto_close_release(&hub->log_write);
@@ -362,13 +366,13 @@ static void hub_free(struct hub *hub)
 /* Nothing was started: what we were handed is still the caller's. */
 static void hub_give_back(struct hub *hub)
 {
-	hub->askers[0].fd = -1;
+	hub->members[0].fd = -1;
 	hub->listener = -1;
 	hub_free(hub);
 }
 
-int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,
-	      struct err *err)
+int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct cancel *cancel,
+	      struct hub **out, struct err *err)
 {
 	struct hub *hub = calloc(1, sizeof(*hub));
 
@@ -377,6 +381,7 @@ int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, str
 	*hub = (struct hub){
 		.listener = listener,
 		.spoolfd = spoolfd,
+		.log_max = log_max,
 		.log_read = -1,
 		.log_write = -1,
 		.wake = -1,
@@ -385,7 +390,7 @@ int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, str
 		.changed = PTHREAD_COND_INITIALIZER,
 		.answer = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER),
 	};
-	asker_add(hub, control);
+	member_add(hub, control);
 	if (hub_open_fds(hub, err) < 0 || thread_start(&hub->thread, hub_main, hub, err) < 0) {
 		hub_give_back(hub);
 		return -1;

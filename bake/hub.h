@@ -9,7 +9,7 @@
  * its cancel.
  *
  * Threads: one inside, from hub_start() to hub_finish(). Memory: one frame of
- * HUB_FRAME_MAX an asker. Disk: a log of more than HUB_LOG_MAX ends the step.
+ * HUB_FRAME_MAX an asker. Disk: a log of more than log_max ends the step.
  */
 #pragma once
 
@@ -24,12 +24,12 @@ struct hub;
 
 /*
  * control is the connection of the asker that started us, listener the socket
- * of the others (-1 for none); both become the hub's when this
- * returns 0. spoolfd is an empty file,
- * borrowed. The cancel is the caller's and outlives the hub.
+ * of the others (-1 for none); both become the hub's when this returns 0.
+ * spoolfd is an empty file, borrowed; log_max is in bytes. The cancel is the
+ * caller's and outlives the hub.
  */
-int hub_start(int control, int listener, int spoolfd, struct cancel *cancel, struct hub **out,
-	      struct err *err) MUST_CHECK;
+int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct cancel *cancel,
+	      struct hub **out, struct err *err) MUST_CHECK;
 
 /* Where the step writes its output: the write end of a pipe, borrowed. */
 int hub_log_fd(const struct hub *hub);

@@ -67,8 +67,11 @@ int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, 
 	return err_os(err, errno, "join a running step");
 }
 
-/* The lock must be on the file that has the name now: its last owner removes it. */
-static int rendezvous_lock(int dirfd, const char *name, struct err *err)
+/*
+ * 1 and the lock, 0 when another has it, -1. It must be on the file that has
+ * the name now: its last owner removes it.
+ */
+static int rendezvous_lock(int dirfd, const char *name, int *out_fd, struct err *err)
 {
 	auto_close int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat held;
@@ -77,11 +80,12 @@ static int rendezvous_lock(int dirfd, const char *name, struct err *err)
 	if (fd < 0)
 		return err_os(err, errno, "open a step's lock");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -2 : err_os(err, errno, "lock a step");
+		return errno == EWOULDBLOCK ? 0 : err_os(err, errno, "lock a step");
 	if (fstat(fd, &held) < 0 || fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    held.st_ino != named.st_ino)
-		return -2;
-	return steal_fd(&fd);
+		return 0;
+	*out_fd = steal_fd(&fd);
+	return 1;
 }
 
 static int rendezvous_listen(int dirfd, const struct digest *key, struct err *err)
@@ -109,12 +113,13 @@ int rendezvous_claim(struct store *store, const struct digest *key, int *out_loc
 	auto_close int lockfd = -1;
 	char name[RENDEZVOUS_NAME_MAX];
 	int listener;
+	int locked;
 
 	if (dirfd < 0)
 		return -1;
-	lockfd = rendezvous_lock(dirfd, rendezvous_lock_name(key, name), err);
-	if (lockfd < 0)
-		return lockfd == -2 ? 0 : -1;
+	locked = rendezvous_lock(dirfd, rendezvous_lock_name(key, name), &lockfd, err);
+	if (locked != 1)
+		return locked;
 	listener = rendezvous_listen(dirfd, key, err);
 	if (listener < 0)
 		return -1;
@@ -151,9 +156,9 @@ static void rendezvous_sweep_one(int dirfd, const char *lock_name)
 {
 	char hex[RENDEZVOUS_NAME_MAX];
 	struct err ignored;
-	auto_close int lockfd = rendezvous_lock(dirfd, lock_name, &ignored);
+	auto_close int lockfd = -1;
 
-	if (lockfd < 0)
+	if (rendezvous_lock(dirfd, lock_name, &lockfd, &ignored) != 1)
 		return;
 	(void)snprintf(hex, sizeof(hex), "%.*s", (int)strcspn(lock_name, "."), lock_name);
 	if (unlinkat(dirfd, hex, 0) == 0 || errno == ENOENT)

@@ -106,8 +106,8 @@ static int work_open(struct step_work *work, struct err *err)
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (work->spoolfd < 0)
 		return err_os(err, errno, "open the log's spool");
-	return hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, &work->cancel, &work->hub,
-			 err);
+	return hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, HUB_LOG_MAX, &work->cancel,
+			 &work->hub, err);
 }
 
 /* What may take long is done with the askers in hearing: they may leave. */

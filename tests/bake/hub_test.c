@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LOG_BYTES ((size_t)1024 * 1024)
+#define LOG_MAX (4 * LOG_BYTES)
 
 struct stage {
 	int asker; /* our end of the connection that started the hub */
@@ -39,7 +40,8 @@ static void stage_open(struct stage *stage)
 	stage->asker = ends[0];
 	stage->spoolfd = memfd_create("spool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	check_ok(cancel_init(&stage->cancel, &err), &err);
-	check_ok(hub_start(ends[1], listener, stage->spoolfd, &stage->cancel, &stage->hub, &err),
+	check_ok(hub_start(ends[1], listener, stage->spoolfd, LOG_MAX, &stage->cancel, &stage->hub,
+			   &err),
 		 &err);
 }
 
@@ -184,6 +186,55 @@ static void one_who_leaves_does_not_end_it_for_the_others(void **state)
 	stage_close(&stage);
 }
 
+static void one_who_leaves_is_told_that_others_stay(void **state)
+{
+	AUTO(json) json_t *answer = json_object();
+	enum wire_type last;
+	struct stage stage;
+	struct err err = {0};
+	char byte;
+	int other;
+
+	(void)state;
+	stage_open(&stage);
+	other = stage_join(&stage);
+	log_bytes(&stage, 4096);
+	assert_int_equal(recv(other, &byte, 1, MSG_PEEK), 1); /* it is one of the askers now */
+	check_ok(wire_send(other, WIRE_LEAVE, STR(""), &err), &err);
+	assert_int_equal(hear_all(other, &last), 4096); /* to the end of its stream */
+	assert_int_equal(last, WIRE_LEAVE);
+	assert_false(cancel_is_raised(&stage.cancel));
+	log_bytes(&stage, 4096);
+	hub_finish(stage.hub, WIRE_RESULT, answer);
+	assert_int_equal(hear_all(stage.asker, &last), 8192);
+	assert_int_equal(last, WIRE_RESULT);
+	assert_int_equal(close(other), 0);
+	stage_close(&stage);
+}
+
+static void a_log_above_its_ceiling_ends_the_step_and_is_said(void **state)
+{
+	AUTO(json) json_t *answer = json_object();
+	enum wire_type last;
+	struct stage stage;
+	struct err err = {0};
+	uint64_t size;
+
+	(void)state;
+	stage_open(&stage);
+	log_bytes(&stage, LOG_MAX);
+	assert_false(cancel_is_raised(&stage.cancel));
+	log_bytes(&stage, LOG_BYTES); /* the pipe goes on being read */
+	check_err(hub_end_log(stage.hub, &size, &err), &err, ERR_LIMIT);
+	assert_non_null(strstr(err.text, "more than 4 MiB"));
+	assert_true(cancel_is_raised(&stage.cancel));
+	assert_int_equal(stage_join(&stage), -1);
+	assert_int_equal(shutdown(stage.asker, SHUT_WR), 0);
+	hub_finish(stage.hub, WIRE_ERROR, answer);
+	assert_true(hear_all(stage.asker, &last) <= LOG_MAX);
+	stage_close(&stage);
+}
+
 static void a_log_that_cannot_be_kept_ends_the_step_and_is_said(void **state)
 {
 	AUTO(json) json_t *answer = json_object();
@@ -207,6 +258,8 @@ int main(void)
 		cmocka_unit_test(every_asker_hears_the_whole_log_and_the_answer),
 		cmocka_unit_test(the_last_one_to_leave_ends_the_step),
 		cmocka_unit_test(one_who_leaves_does_not_end_it_for_the_others),
+		cmocka_unit_test(one_who_leaves_is_told_that_others_stay),
+		cmocka_unit_test(a_log_above_its_ceiling_ends_the_step_and_is_said),
 		cmocka_unit_test(a_log_that_cannot_be_kept_ends_the_step_and_is_said),
 	};
 
