@@ -7,6 +7,7 @@
 #include "api/settings.h"
 #include "bake/bake.h"
 #include "layers/base/clock.h"
+#include "layers/base/fd.h"
 #include "registry/layout.h"
 #include "registry/tag.h"
 
@@ -28,16 +29,10 @@ static int bake_read_file(const char *path, struct buf *out, struct err *err)
 {
 	auto_close int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 						   : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	char piece[64 * 1024];
-	ssize_t n;
 
 	if (fd < 0)
 		return err_set(err, ERR_NOT_FOUND, "spec %s: %s", path, strerror(errno));
-	while ((n = read(fd, piece, sizeof(piece))) > 0) {
-		if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
-			return err_ctx(err, "spec %s", path);
-	}
-	return n < 0 ? err_os(err, errno, "spec %s", path) : 0;
+	return fd_read_all(fd, out, err) < 0 ? err_ctx(err, "spec %s", path) : 0;
 }
 
 static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)

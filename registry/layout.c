@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define LAYOUT_READ_SIZE ((size_t)64 * 1024)
-
 int layout_open(struct str dir, int *out_fd, struct err *err)
 {
 	char path[REFERENCE_TEXT_MAX + 1];
@@ -51,26 +49,12 @@ int layout_open_file(int dirfd, const char *name, uint64_t *out_size, struct err
 int layout_read_file(int dirfd, const char *name, struct buf *out, struct err *err)
 {
 	auto_close int fd = -1;
-	auto_free char *chunk = malloc(LAYOUT_READ_SIZE);
 	uint64_t size;
 
-	if (!chunk)
-		abort();
 	fd = layout_open_file(dirfd, name, &size, err);
 	if (fd < 0)
 		return -1;
-	for (;;) {
-		ssize_t n = read(fd, chunk, LAYOUT_READ_SIZE);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_os(err, errno, "read %s", name);
-		if (n == 0)
-			return 0;
-		if (buf_add(out, (struct str){chunk, (size_t)n}, err) < 0)
-			return err_ctx(err, "%s", name);
-	}
+	return fd_read_all(fd, out, err) < 0 ? err_ctx(err, "%s", name) : 0;
 }
 
 const char *layout_blob_name(const struct digest *digest, char name[static LAYOUT_BLOB_NAME_MAX])
