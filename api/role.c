@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/role.h"
 
+#include "api/settings.h"
 #include "layers/base/err.h"
 
 #include <malloc.h>
@@ -25,9 +26,13 @@ static void role_raise_files(void)
 
 int role_main(const struct role *roles, size_t count, int argc, char **argv)
 {
+	struct err ignored;
+
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return 1;
-	(void)umask(0); /* modes are what an image says */
+	if (settings_log(&ignored) < 0)
+		return 1; /* hearth, which started us, has said so and ended */
+	(void)umask(0);   /* modes are what an image says */
 	role_raise_files();
 	/*
 	 * Chunks and batches go back to the system when they are freed. Left to

@@ -130,11 +130,22 @@ char *settings_docker_config(void)
 	return NULL;
 }
 
+int settings_log(struct err *err)
+{
+	const char *modules = getenv("HEARTH_LOG");
+
+	if (!modules || !*modules || log_set_debug(modules))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "HEARTH_LOG: expected all, or some of layers, registry, sandbox, bake and "
+		       "api with commas, found %s",
+		       modules);
+}
+
 int settings_load(struct cli *cli, struct err *err)
 {
-	if (getenv("HEARTH_LOG"))
-		log_set_level(LOG_DEBUG);
-	if (settings_data_path(cli, err) < 0 || settings_programs(cli, err) < 0)
+	if (settings_log(err) < 0 || settings_data_path(cli, err) < 0 ||
+	    settings_programs(cli, err) < 0)
 		return -1;
 	return settings_map_bytes(cli, err);
 }

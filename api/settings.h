@@ -5,7 +5,8 @@
  *
  *	HEARTH_DATA       the data directory
  *	HEARTH_MAP_BYTES  size of the store's maps, for hosts without the address space
- *	HEARTH_LOG        debug lines on standard error
+ *	HEARTH_LOG        modules whose debug lines go to standard error:
+ *	                  "layers,registry", or "all"
  *	DOCKER_CONFIG     the directory of config.json, for credentials
  */
 #pragma once
@@ -14,6 +15,9 @@
 
 /* Fill the cli's paths. */
 int settings_load(struct cli *cli, struct err *err) MUST_CHECK;
+
+/* The log's part alone, in every process. */
+int settings_log(struct err *err) MUST_CHECK;
 
 /* Whether a live display is wanted on standard error, and how wide it is. */
 bool settings_terminal(int *out_columns);

@@ -13,10 +13,14 @@
 
 #include "layers/base/auto.h"
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_write(enum log_level level, const char *module, const char *fmt, ...) PRINTF(3, 4);
-void log_set_level(enum log_level level);
+
+/* Show debug lines of these modules, "layers,registry", or of "all". False: one is unknown. */
+bool log_set_debug(const char *modules);
 
 /* Each .c file says #define LOG_MODULE "layers" before including this. */
 #define log_error(...) log_write(LOG_ERROR, LOG_MODULE, __VA_ARGS__)

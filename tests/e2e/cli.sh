@@ -15,6 +15,8 @@ refused "a missing spec is not found" 66 "absent.json" hearth bake "$work/absent
 refused "a missing argument is said" 64 "SPEC" hearth bake
 refused "an image of no store is not found" 66 "nothing|store" hearth inspect nothing:1
 
+refused "debug lines are asked for by module" 64 "HEARTH_LOG: expected all.*found layer" env HEARTH_LOG=layer "$HEARTH" images
+
 base=$(tiny_base)
 spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
 refused "an unknown progress is refused" 64 "auto" hearth bake "$work/a.json" --progress loud
