@@ -18,6 +18,7 @@
 #define CGROUP_POLL_MS 1
 #define CGROUP_PROCS_MAX ((size_t)1 << 20)
 #define CGROUP_HIERARCHIES_MAX 32
+#define CGROUP_CONTROLLERS_MAX ((size_t)4096)
 
 int cgroup_open_root(struct err *err)
 {
@@ -168,6 +169,28 @@ int cgroup_end(int rootfd, const char *name, struct err *err)
 	if (!gone)
 		return err_set(err, ERR_TIMEOUT, "processes of cgroup %s do not end", name);
 	return 0;
+}
+
+bool cgroup_has_controller(int rootfd, const char *name)
+{
+	auto_close int fd = openat(rootfd, "cgroup.controllers", O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf text = BUF_INIT(CGROUP_CONTROLLERS_MAX);
+	struct str rest;
+	struct str word;
+	struct err ignored;
+
+	if (fd < 0)
+		return faccessat(rootfd, name, F_OK, 0) == 0;
+	if (fd_read_all(fd, &text, &ignored) < 0)
+		return false;
+	while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+		text.ptr[--text.len] = '\0';
+	rest = buf_str(&text);
+	while (str_cut(&rest, ' ', &word)) {
+		if (str_equal(word, str_of(name)))
+			return true;
+	}
+	return false;
 }
 
 /* The file of one line, HIERARCHY:CONTROLLERS:PATH, below the root. */

@@ -16,10 +16,16 @@ int cgroup_open_root(struct err *err) MUST_CHECK;
 
 /*
  * Kill every process in it and remove it, with the cgroups below it, from all
- * hierarchies. Nothing to do
- * is success. ERR_TIMEOUT when something in it does not die.
+ * hierarchies. Nothing to do is success. ERR_TIMEOUT when something in it does
+ * not die.
  */
 int cgroup_end(int rootfd, const char *name, struct err *err) MUST_CHECK;
+
+/*
+ * Whether machines can have limits of this kind ("pids"): version 2 lists its
+ * controllers, in version 1 each has a directory.
+ */
+bool cgroup_has_controller(int rootfd, const char *name);
 
 /*
  * The first move between cgroups after a pause waits for an RCU grace period,

@@ -3,6 +3,7 @@
 
 #include "layers/base/fd.h"
 #include "layers/base/proc.h"
+#include "sandbox/cgroup_priv.h"
 #include "sandbox/child_priv.h"
 #include "sandbox/etc_priv.h"
 #include "sandbox/machine.h"
@@ -248,32 +249,21 @@ static void host_examine_runtime(struct host_list *list)
 			 "updates installed");
 }
 
-static bool host_has_controller(enum host_cgroups mode, const char *name)
-{
-	char path[64];
-	char words[512] = "";
-	auto_close int fd = -1;
-	struct stat st;
-
-	if (mode != HOST_CGROUPS_V2) {
-		(void)snprintf(path, sizeof(path), "/sys/fs/cgroup/%s", name);
-		return stat(path, &st) == 0;
-	}
-	fd = open("/sys/fs/cgroup/cgroup.controllers", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, words, sizeof(words) - 1) <= 0)
-		return false;
-	return strstr(words, name) != NULL;
-}
-
 static void host_examine_cgroups(struct host_list *list)
 {
 	static const char *const modes[] = {[HOST_CGROUPS_NONE] = "none",
 					    [HOST_CGROUPS_V1] = "version 1",
 					    [HOST_CGROUPS_V2] = "version 2",
 					    [HOST_CGROUPS_HYBRID] = "hybrid, version 1 is used"};
-	static const char *const wanted[] = {"memory", "pids", "cpu"};
+	/* Each machine has a limit of processes, the others only where they are asked for. */
+	static const struct {
+		const char *name;
+		enum host_verdict verdict;
+	} wanted[] = {{"pids", HOST_FAIL}, {"memory", HOST_WARN}, {"cpu", HOST_WARN}};
 	struct host_check *check = host_add(list, "cgroups");
 	enum host_cgroups mode = host_cgroups();
+	struct err ignored;
+	auto_close int rootfd = cgroup_open_root(&ignored);
 
 	(void)snprintf(check->found, sizeof(check->found), "%s", modes[mode]);
 	if (mode == HOST_CGROUPS_NONE) {
@@ -281,11 +271,13 @@ static void host_examine_cgroups(struct host_list *list)
 		return;
 	}
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (host_has_controller(mode, wanted[i]))
+		if (cgroup_has_controller(rootfd, wanted[i].name))
 			continue;
-		host_say(check, HOST_WARN, "");
+		host_say(check, wanted[i].verdict, "");
 		(void)snprintf(check->advice, sizeof(check->advice),
-			       "the %s controller is missing, its limit cannot be kept", wanted[i]);
+			       "the %s controller is missing, its limit cannot be kept",
+			       wanted[i].name);
+		return;
 	}
 }
 

@@ -92,6 +92,46 @@ static void lines_that_name_no_place_are_passed_over(void **state)
 	tree_close(&tree);
 }
 
+static void write_controllers(const struct tree *tree, const char *words)
+{
+	int fd = openat(tree->fd, "cgroup.controllers", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, words, strlen(words)), strlen(words));
+	assert_int_equal(close(fd), 0);
+}
+
+static void controllers_are_known_by_their_whole_name(void **state)
+{
+	static const struct {
+		const char *words;
+		bool cpu;
+		bool pids;
+	} cases[] = {
+		{"cpuset cpu io memory hugetlb pids rdma misc\n", true, true},
+		{"cpu\n", true, false},
+		{"cpuset memory pids", false, true},
+		{"cpuacct mypids pids2\n", false, false},
+		{"\n", false, false},
+		{"", false, false},
+	};
+	struct tree tree;
+
+	(void)state;
+	tree_open(&tree);
+	assert_true(cgroup_has_controller(tree.fd, "pids")); /* a directory of version 1 */
+	assert_false(cgroup_has_controller(tree.fd, "cpu"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_controllers(&tree, cases[i].words);
+		if (cgroup_has_controller(tree.fd, "cpu") != cases[i].cpu ||
+		    cgroup_has_controller(tree.fd, "pids") != cases[i].pids)
+			fail_msg("%s", cases[i].words);
+	}
+	assert_int_equal(unlinkat(tree.fd, "cgroup.controllers", 0), 0);
+	tree_close(&tree);
+}
+
 /* A cgroup with children and grandchildren in one hierarchy, if the host lets us. */
 static bool make_nested(int hierarchyfd, const char *name)
 {
@@ -168,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(our_own_place_is_written_to_once),
 		cmocka_unit_test(lines_that_name_no_place_are_passed_over),
+		cmocka_unit_test(controllers_are_known_by_their_whole_name),
 		cmocka_unit_test(cgroups_below_go_with_the_one_above),
 	};
 
