@@ -18,9 +18,9 @@
 #include "registry/manifest.h"
 
 #define FETCH_REDIRECTS_MAX 10
-#define FETCH_PROGRESS_BYTES                                                 \
-	((uint64_t)1024 * 1024) /* that much received is no failure in a row \
-				 */
+
+/* A try that received so much starts the count of failures anew. */
+#define FETCH_PROGRESS_BYTES ((uint64_t)1024 * 1024)
 
 struct fetch;
 

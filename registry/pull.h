@@ -7,7 +7,8 @@
  * (layers/receive.h). What the store holds is not fetched. The tag is written
  * last, when everything that it names is durable.
  *
- * Transport: HTTPS; plain HTTP to loopback and to hosts that the caller lists.
+ * Transport: HTTPS; plain HTTP where the caller asks for it, and to loopback
+ * unless a CA file is named or the registry wants TLS.
  * Anonymous, basic and bearer (distribution's token specification). Redirects
  * never carry Authorization to another host. 408, 429, 5xx and broken
  * connections are retried with backoff (PULL_TRIES), by closed Range where
@@ -15,7 +16,9 @@
  *
  * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED, ERR_REMOTE
  * (the registry misbehaves), ERR_CORRUPT (bytes are not what their digest
- * says, or a layer climbs out), ERR_TIMEOUT, ERR_CANCELLED, ERR_FULL.
+ * says, or a layer climbs out), ERR_UNSUPPORTED (no image of layers, schema 1),
+ * ERR_LIMIT (a document, or what a layer inflates to), ERR_TIMEOUT,
+ * ERR_CANCELLED, ERR_FULL; ERR_INVALID for scratch.
  */
 #pragma once
 
@@ -57,7 +60,7 @@ struct pull_spec {
 	const struct cancel *cancel;
 };
 
-/* Needs the worker: libcurl and libarchive. */
+/* Borrows the spec. Loads libcurl and libarchive: hearth-puller alone calls it. */
 int pull_image(struct store *store, const struct pull_spec *spec, struct tag *out, struct err *err)
 	MUST_CHECK;
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * child_priv.h - a function run in a forked child, as we are or as a machine's
- * root. The child dies with us, or when we are cancelled: it has a copy of our
- * memory, in which no cancel is ever raised, so we end it.
+ * root. The child dies with the thread that made it, or when we are cancelled:
+ * it has a copy of our memory, in which no cancel is ever raised, so we end it.
+ * That copy holds the locks that our other threads had at that moment, for
+ * ever: fn takes none of them, libc's own excepted.
  *
- * As a machine's root the child has the machine's first id as its fsuid and fsgid (the files that
- * it makes belong to the machine), umask 0, and no capability but those that
- * writing any file takes. Host root's own files stay readable to it.
+ * As a machine's root the child has the machine's first id as its fsuid and
+ * fsgid (the files that it makes belong to the machine), umask 0, and no
+ * capability but those that writing any file takes. Host root's own files stay
+ * readable to it.
  */
 #pragma once
 

@@ -31,4 +31,6 @@ size_t host_examine(const char *data_dir, struct host_check checks[static HOST_C
 int host_find_runtime(const char *wanted, char path[static 256], struct err *err) MUST_CHECK;
 
 enum host_cgroups { HOST_CGROUPS_NONE, HOST_CGROUPS_V1, HOST_CGROUPS_V2, HOST_CGROUPS_HYBRID };
+
+/* What is mounted at /sys/fs/cgroup, as this process's mount namespace has it. */
 enum host_cgroups host_cgroups(void);

@@ -9,9 +9,15 @@
  * tree by rename.
  *
  * A machine is owned by one process, which has a mount namespace of its own
- * (machine_enter_private()) and is single-threaded when it opens one. Its
- * traces are machines/<id>/ with a flock, and one cgroup; whatever can be
- * locked is dead, and machine_sweep() removes all that it left.
+ * (machine_enter_private()). Its traces are machines/<id>/ with a flock, and
+ * one cgroup; whatever can be locked is dead, and machine_sweep() removes all
+ * that it left.
+ *
+ * Threads: a machine is one thread's, and the process may have others that
+ * were started in its mount namespace. While a root is mounted the calling
+ * thread's fsuid and fsgid are the machine's. A command in an open network
+ * starts threads that live until machine_close(). machine_as_root() forks: its
+ * fn takes no lock that another thread may hold.
  *
  * Formats: OCI runtime-spec 1.1 (config.json).
  */

@@ -53,9 +53,9 @@ int stack_correct(const struct stack *stack, struct err *err) MUST_CHECK;
 const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
 
 /*
- * Mount the merged root on scratchfd/root. Single-threaded callers only: the
- * thread changes its fsuid and secure bits. ownfd is locked by it if it was
- * not, and ERR_BUSY where another has the lock or some mount still uses `up`.
+ * Mount the merged root on scratchfd/root. The calling thread's fsuid, fsgid
+ * and secure bits change meanwhile. ownfd is locked by it if it was not;
+ * ERR_BUSY where another has the lock or some mount still uses `up`.
  */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
 
