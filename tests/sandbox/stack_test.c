@@ -140,13 +140,17 @@ static void try_stack(struct place *place, size_t count, const char *expected)
 	assert_int_equal(close(view), 0);
 }
 
-static bool kernel_is_before(unsigned major, unsigned minor)
+static bool kernel_is_before(uint64_t major, uint64_t minor)
 {
 	struct utsname name;
-	unsigned v[2];
+	struct str rest;
+	struct str dot;
+	uint64_t v[2];
 
 	assert_int_equal(uname(&name), 0);
-	assert_int_equal(sscanf(name.release, "%u.%u", &v[0], &v[1]), 2);
+	rest = str_of(name.release);
+	assert_true(str_take_number(&rest, &v[0]) && str_cut(&rest, '.', &dot) &&
+		    str_take_number(&rest, &v[1]));
 	return v[0] < major || (v[0] == major && v[1] < minor);
 }
 
