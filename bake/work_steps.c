@@ -26,7 +26,7 @@ static int work_take_fds(int fds[static PASS_FDS_MAX])
 }
 
 /* In the parent: the asker waits by a pidfd for what is no child of its. */
-static int work_tell(pid_t pid, int os)
+static int work_tell_pid(pid_t pid, int os)
 {
 	struct crew_answer answer = {.os = os};
 	auto_close int pidfd = -1;
@@ -76,7 +76,7 @@ int work_steps(int (*step)(void))
 		for (size_t i = 0; i < PASS_FDS_MAX; i++)
 			auto_close_release(&fds[i]);
 		/* Told first: there is no pidfd of what was reaped. */
-		if (work_tell(pid, os) < 0)
+		if (work_tell_pid(pid, os) < 0)
 			break;
 		work_reap();
 		work_hasten();

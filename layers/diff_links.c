@@ -4,7 +4,7 @@
 #define LINKS_FIRST_CAP ((size_t)64)
 
 /* Inode numbers run in sequence, so they are spread by a multiplication. */
-static struct diff_link *links_slot(const struct diff_links *links, dev_t dev, ino_t ino)
+static struct diff_link *diff_links_slot(const struct diff_links *links, dev_t dev, ino_t ino)
 {
 	size_t at = (size_t)((ino ^ dev) * 0x9e3779b97f4a7c15u >> 32) & (links->cap - 1);
 
@@ -14,7 +14,7 @@ static struct diff_link *links_slot(const struct diff_links *links, dev_t dev, i
 	return &links->slots[at];
 }
 
-static void links_grow(struct diff_links *links)
+static void diff_links_grow(struct diff_links *links)
 {
 	struct diff_links grown = {.cap = links->cap ? 2 * links->cap : LINKS_FIRST_CAP};
 
@@ -25,7 +25,7 @@ static void links_grow(struct diff_links *links)
 		const struct diff_link *slot = &links->slots[i];
 
 		if (slot->path)
-			*links_slot(&grown, slot->dev, slot->ino) = *slot;
+			*diff_links_slot(&grown, slot->dev, slot->ino) = *slot;
 	}
 	free(links->slots);
 	links->slots = grown.slots;
@@ -39,8 +39,8 @@ int diff_links_find(struct diff_links *links, const struct stat *stat, struct st
 	size_t at = links->paths.len;
 
 	if (2 * (links->count + 1) > links->cap)
-		links_grow(links);
-	slot = links_slot(links, stat->st_dev, stat->st_ino);
+		diff_links_grow(links);
+	slot = diff_links_slot(links, stat->st_dev, stat->st_ino);
 	if (slot->path) {
 		*out = links->paths.ptr + slot->path - 1;
 		return 0;

@@ -81,7 +81,7 @@ static int key_find(struct meta *meta, struct fingerprint_key *out, struct err *
 	return 1;
 }
 
-static int key_make(struct store *store, struct fingerprint_key *out, struct err *err)
+static int fingerprint_make_key(struct store *store, struct fingerprint_key *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
 	AUTO(meta) struct meta *meta = NULL;
@@ -113,5 +113,5 @@ int fingerprint_key(struct store *store, struct fingerprint_key *out, struct err
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	meta_abort(steal_ptr(&meta));
-	return key_make(store, out, err);
+	return fingerprint_make_key(store, out, err);
 }

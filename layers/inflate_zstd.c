@@ -28,7 +28,7 @@ struct inflate {
 	char out[INFLATE_PIECE];
 };
 
-static bool zstd_starts(struct str bytes)
+static bool inflate_zstd_starts(struct str bytes)
 {
 	if (str_starts(bytes, STR("\x28\xb5\x2f\xfd")))
 		return true;
@@ -37,7 +37,7 @@ static bool zstd_starts(struct str bytes)
 	       memcmp(bytes.ptr + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-static struct inflate *zstd_open(struct sink *out)
+static struct inflate *inflate_zstd_open(struct sink *out)
 {
 	struct inflate *inflate = malloc(sizeof(*inflate));
 
@@ -54,7 +54,7 @@ static struct inflate *zstd_open(struct sink *out)
 	return inflate;
 }
 
-static void zstd_close(struct inflate *inflate)
+static void inflate_zstd_close(struct inflate *inflate)
 {
 	if (!inflate)
 		return;
@@ -62,7 +62,7 @@ static void zstd_close(struct inflate *inflate)
 	free(inflate);
 }
 
-static int zstd_fail(size_t code, struct err *err)
+static int inflate_zstd_fail(size_t code, struct err *err)
 {
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
 		return err_set(err, ERR_LIMIT, "zstd stream: its window is larger than 128 MiB");
@@ -70,7 +70,7 @@ static int zstd_fail(size_t code, struct err *err)
 }
 
 /* Inflate until the input is used up or the frame ends; what is left of the input. */
-static int zstd_frame(struct inflate *inflate, struct str *bytes, struct err *err)
+static int inflate_zstd_frame(struct inflate *inflate, struct str *bytes, struct err *err)
 {
 	ZSTD_inBuffer in = {bytes->ptr, bytes->len, 0};
 	bool full = false;
@@ -80,7 +80,7 @@ static int zstd_frame(struct inflate *inflate, struct str *bytes, struct err *er
 		size_t code = ZSTD_decompressStream(inflate->context, &piece, &in);
 
 		if (ZSTD_isError(code))
-			return zstd_fail(code, err);
+			return inflate_zstd_fail(code, err);
 		inflate->inside = code != 0;
 		full = piece.pos == piece.size;
 		if (piece.pos > 0 &&
@@ -93,32 +93,32 @@ static int zstd_frame(struct inflate *inflate, struct str *bytes, struct err *er
 }
 
 /* Begin a frame with the bytes gathered, or see that they are none. */
-static int zstd_begin(struct inflate *inflate, struct err *err)
+static int inflate_zstd_begin(struct inflate *inflate, struct err *err)
 {
 	struct str first = {inflate->first, inflate->first_len};
 
-	inflate->inside = zstd_starts(first);
+	inflate->inside = inflate_zstd_starts(first);
 	inflate->behind = !inflate->inside;
-	if (zstd_frame(inflate, &first, err) < 0)
+	if (inflate_zstd_frame(inflate, &first, err) < 0)
 		return -1;
 	memmove(inflate->first, first.ptr, first.len);
 	inflate->first_len = first.len;
 	return 0;
 }
 
-static int zstd_gather(struct inflate *inflate, struct str *bytes, struct err *err)
+static int inflate_zstd_gather(struct inflate *inflate, struct str *bytes, struct err *err)
 {
 	inflate->first[inflate->first_len++] = bytes->ptr[0];
 	bytes->ptr++;
 	bytes->len--;
-	return inflate->first_len == ZSTD_HEADER_MAX ? zstd_begin(inflate, err) : 0;
+	return inflate->first_len == ZSTD_HEADER_MAX ? inflate_zstd_begin(inflate, err) : 0;
 }
 
-static int zstd_write(struct inflate *inflate, struct str bytes, struct err *err)
+static int inflate_zstd_write(struct inflate *inflate, struct str bytes, struct err *err)
 {
 	while (bytes.len > 0 && !inflate->behind) {
-		int result = inflate->inside ? zstd_frame(inflate, &bytes, err)
-					     : zstd_gather(inflate, &bytes, err);
+		int result = inflate->inside ? inflate_zstd_frame(inflate, &bytes, err)
+					     : inflate_zstd_gather(inflate, &bytes, err);
 
 		if (result < 0)
 			return -1;
@@ -126,19 +126,19 @@ static int zstd_write(struct inflate *inflate, struct str bytes, struct err *err
 	return 0;
 }
 
-static int zstd_finish(struct inflate *inflate, struct err *err)
+static int inflate_zstd_finish(struct inflate *inflate, struct err *err)
 {
 	while (inflate->first_len > 0 && !inflate->inside && !inflate->behind) {
-		if (zstd_begin(inflate, err) < 0)
+		if (inflate_zstd_begin(inflate, err) < 0)
 			return -1;
 	}
 	return inflate->inside ? err_set(err, ERR_CORRUPT, "zstd stream: it ends too early") : 0;
 }
 
 const struct inflate_format inflate_zstd = {
-	.starts = zstd_starts,
-	.open = zstd_open,
-	.close = zstd_close,
-	.write = zstd_write,
-	.finish = zstd_finish,
+	.starts = inflate_zstd_starts,
+	.open = inflate_zstd_open,
+	.close = inflate_zstd_close,
+	.write = inflate_zstd_write,
+	.finish = inflate_zstd_finish,
 };
