@@ -174,9 +174,11 @@ static void host_examine_overlay(struct host_list *list, const char *data_dir)
 		result = child_call(host_mount_trial, path, NULL, &err);
 		host_remove(AT_FDCWD, path, HOST_DEPTH_MAX);
 	}
-	host_judge(
-		check, result, &err,
-		"bakes stack id-mapped layers with overlayfs: use ext4 or xfs, Linux 6.1 or later");
+	host_judge(check, result, &err,
+		   result < 0 && err.kind == ERR_FULL
+			   ? "make room for the data directory"
+			   : "bakes stack id-mapped layers with overlayfs: use ext4 or xfs, Linux "
+			     "6.1 or later");
 }
 
 static int host_try_network(void *ctx, struct err *err)

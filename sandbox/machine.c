@@ -393,6 +393,11 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
 	return runtime_run(&runtime, out_status, err);
 }
 
+int machine_check_room(const struct machine *machine, struct err *err)
+{
+	return stack_check_room(&machine->stack, err);
+}
+
 /* Let go of all that is mounted. The scratch directory goes as a whole. */
 static void machine_unmount(struct machine *machine)
 {

@@ -94,6 +94,13 @@ struct machine_command {
 int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,
 		struct err *err) MUST_CHECK;
 
+/*
+ * ERR_FULL where the disk has less than a MiB left for the machine: what a
+ * command did there, a full disk may have shaped, whatever its status says. One
+ * that was full only for a while is not noticed.
+ */
+int machine_check_room(const struct machine *machine, struct err *err) MUST_CHECK;
+
 /* The first id of its range. */
 uint32_t machine_first_id(const struct machine *machine);
 

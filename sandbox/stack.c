@@ -3,6 +3,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
+#include "layers/base/room.h"
 #include "layers/implied.h"
 #include "sandbox/ovl_priv.h"
 #include "sandbox/userns_priv.h"
@@ -14,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
@@ -167,6 +169,11 @@ static int stack_clone(int dirfd, int userns, int scratchfd, const char *name, s
 	return steal_fd(&fd);
 }
 
+int stack_check_room(const struct stack *stack, struct err *err)
+{
+	return room_check(stack->ownfd, STACK_ROOM_BYTES, err);
+}
+
 static void stack_unmount(int scratchfd, const char *name)
 {
 	char path[64];
@@ -187,6 +194,30 @@ static int stack_attach(const struct stack *stack, const struct ovl_layers *laye
 	if (targetfd < 0)
 		return -1;
 	return ovl_mount(layers, id, targetfd, stack->by_name, err);
+}
+
+/*
+ * Where overlayfs cannot make what it needs in `work`, it mounts read-only and
+ * tells its log alone. No step may run on that.
+ */
+static int stack_check_writable(const struct stack *stack, struct err *err)
+{
+	auto_close int fd = stack_open_dir(stack->scratchfd, "root", err);
+	struct statvfs fs;
+
+	if (fd < 0)
+		return -1;
+	if (fstatvfs(fd, &fs) < 0)
+		return err_os(err, errno, "inspect the machine's root");
+	if (!(fs.f_flag & ST_RDONLY))
+		return 0;
+	auto_close_release(&fd);
+	fd = -1;
+	stack_unmount(stack->scratchfd, "root");
+	if (stack_check_room(stack, err) < 0)
+		return -1;
+	return err_set(err, ERR_UNAVAILABLE,
+		       "overlay: it can only be mounted read-only; the kernel's log says why");
 }
 
 /* Everything of stack_mount() between making the mapped clones and dropping them. */
@@ -213,7 +244,9 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 	layers.workfd = stack_open_dir(ownfd, "work", err);
 	if (layers.workfd < 0)
 		return -1;
-	return stack_attach(stack, &layers, stack->first_id, "root", err);
+	if (stack_attach(stack, &layers, stack->first_id, "root", err) < 0)
+		return -1;
+	return stack_check_writable(stack, err);
 }
 
 int stack_view(const struct stack *stack, int *out_fd, struct err *err)

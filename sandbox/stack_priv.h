@@ -55,9 +55,14 @@ const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
 /*
  * Mount the merged root on scratchfd/root. The calling thread's fsuid, fsgid
  * and secure bits change meanwhile. ownfd is locked by it if it was not;
- * ERR_BUSY where another has the lock or some mount still uses `up`.
+ * ERR_BUSY where another has the lock or some mount still uses `up`, ERR_FULL
+ * or ERR_UNAVAILABLE where it could only be mounted read-only.
  */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
+
+/* ERR_FULL unless the disk that holds `up` takes another STACK_ROOM_BYTES. */
+#define STACK_ROOM_BYTES ((size_t)1024 * 1024)
+int stack_check_room(const struct stack *stack, struct err *err) MUST_CHECK;
 
 /* The trees alone, read-only, with natural owners; needs at least one. */
 int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;

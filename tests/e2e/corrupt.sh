@@ -101,10 +101,22 @@ tar -C "$work" --owner 0 --group 0 -cf "$work/large.tar" large
 "$here/image.py" "$work/largest:1" "$work/large.tar" >/dev/null
 refused "in the middle of a pull" 74 'space' hearth pull "oci:$work/largest:1"
 refused "a step that fills the disk fails" '1|74' 'space' hearth bake "$work/step.json"
+spec "$work/blind.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300 2>/dev/null || true"
+refused "so does one that does not look" 74 'space' hearth bake "$work/blind.json"
 spec "$work/small.json" "$base" "RUN echo small > /small"
 holds "what is small is baked afterwards" "$(bake "$work/small.json" --tag small:1)" '^sha256:'
 holds "and images works" "$(hearth images)" small:1
 nothing_left "nothing is left over on it"
+spec "$work/wrong.json" "$base" "RUN (echo hi > /x; touch /y; head -c 65536 /dev/zero > /z) 2>/dev/null || true"
+for free in 0 4 8 12 16 32 64 256; do # KiB
+	dd if=/dev/zero of="$work/mnt/filler" bs=4k oflag=append conv=notrunc 2>/dev/null || true
+	truncate -s "-${free}k" "$work/mnt/filler"
+	[ "$free" != 0 ] || holds "the doctor sees a full disk" "$(hearth doctor || true)" 'overlayfs.*space'
+	refused "with $free KiB left no step is believed" 74 'space' hearth bake "$work/wrong.json"
+done
+rm "$work/mnt/filler"
+bake "$work/wrong.json" --output "oci:$work/right:x" >/dev/null
+same "nothing of it was cached" "$(cached)" 0
 umount "$work/mnt"
 
 export HEARTH_DATA=$work/data

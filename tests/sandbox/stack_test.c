@@ -15,9 +15,11 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -225,6 +227,32 @@ static void a_stack_ends_at_a_tree_that_hides_all_below_it(void **state)
 	assert_int_equal(faccessat(view, "only2", F_OK, 0), 0);
 	assert_int_equal(faccessat(view, "only1", F_OK, 0), -1);
 	assert_int_equal(close(view), 0);
+}
+
+static bool set_immutable(int fd, bool immutable)
+{
+	int flags = immutable ? FS_IMMUTABLE_FL : 0;
+
+	return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+
+/* Overlayfs makes a directory in `work`, and does without where it cannot. */
+static void what_can_only_be_mounted_read_only_is_not_mounted(void **state)
+{
+	struct place *place = *state;
+	auto_close int workfd = openat(place->stack.ownfd, "work", O_RDONLY | O_CLOEXEC);
+	struct err err = {0};
+
+	if (!set_immutable(workfd, true))
+		skip();
+	place->stack.diff_id_count = 1;
+	for (int by_name = 0; by_name < 2; by_name++) {
+		place->stack.by_name = by_name;
+		check_err(stack_mount(&place->stack, &err), &err, ERR_UNAVAILABLE);
+		assert_int_equal(faccessat(place->stack.scratchfd, "root/top", F_OK, 0), -1);
+	}
+	assert_true(set_immutable(workfd, false));
+	check_ok(stack_mount(&place->stack, &err), &err);
 }
 
 static void assert_busy_while_mounted(struct place *place)
@@ -468,6 +496,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(too_many_names_are_said_to_be_that, make_place,
 						end_place),
 		cmocka_unit_test_setup_teardown(a_stack_ends_at_a_tree_that_hides_all_below_it,
+						make_place, end_place),
+		cmocka_unit_test_setup_teardown(what_can_only_be_mounted_read_only_is_not_mounted,
 						make_place, end_place),
 		cmocka_unit_test_setup_teardown(an_upper_directory_in_use_is_no_tree_yet,
 						make_place, end_place),
