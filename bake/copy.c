@@ -70,8 +70,7 @@ static mode_t copy_mode(const struct copy *copy, const struct source_entry *entr
 }
 
 /* Owner first, since it takes capabilities and mode bits away; times last. */
-static int copy_dress(const struct copy *copy, int fd, const struct source_entry *entry,
-		      struct err *err)
+static int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)
 {
 	const struct timespec times[] = {entry->st.st_atim, entry->st.st_mtim};
 
@@ -79,7 +78,7 @@ static int copy_dress(const struct copy *copy, int fd, const struct source_entry
 		return err_os(err, errno, "set the owner");
 	if (fchmod(fd, copy_mode(copy, entry)) < 0)
 		return err_os(err, errno, "set the mode");
-	if (xattrs_write(fd, &entry->xattrs, copy->spec->first_id, err) < 0)
+	if (xattrs_write(copy_top(copy)->fd, fd, &entry->xattrs, copy->spec->first_id, err) < 0)
 		return -1;
 	if (futimens(fd, times) < 0)
 		return err_os(err, errno, "set the times");

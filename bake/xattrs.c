@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/xattrs_priv.h"
 
+#include "layers/base/room.h"
+
 #include <endian.h>
 #include <linux/capability.h>
 #include <linux/limits.h>
@@ -98,7 +100,7 @@ static struct str xattrs_capability(struct str value, uint32_t first_id,
 	return (struct str){(const char *)out, sizeof(*out)};
 }
 
-int xattrs_write(int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
+int xattrs_write(int dirfd, int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
 {
 	for (size_t i = 0; i < xattrs->count; i++) {
 		const char *name = xattrs->at[i].name;
@@ -108,7 +110,7 @@ int xattrs_write(int fd, const struct xattrs *xattrs, uint32_t first_id, struct 
 		if (str_equal(str_of(name), STR(XATTR_NAME_CAPS)))
 			value = xattrs_capability(value, first_id, &capability);
 		if (fsetxattr(fd, name, value.ptr, value.len, 0) < 0 && errno != ENOTSUP)
-			return err_os(err, errno, "write attribute %s", name);
+			return room_xattr_failed(dirfd, errno, name, value.len, err);
 	}
 	return 0;
 }

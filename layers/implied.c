@@ -4,6 +4,7 @@
 #include "layers/attrs_priv.h"
 #include "layers/base/fd.h"
 #include "layers/base/path.h"
+#include "layers/base/room.h"
 #include "layers/dirs_priv.h"
 
 #include <fcntl.h>
@@ -148,7 +149,7 @@ static int implied_dress(struct correction *correction, int fd, int fromfd, stru
 		struct str value = attrs_value(attrs, i);
 
 		if (fsetxattr(fd, attrs_name(attrs, i), value.ptr, value.len, 0) < 0)
-			return err_os(err, errno, "set xattr %.100s", attrs_name(attrs, i));
+			return room_xattr_failed(fd, errno, attrs_name(attrs, i), value.len, err);
 	}
 	if (futimens(fd, (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, from.st_mtim}) < 0)
 		return err_os(err, errno, "set a directory's time");

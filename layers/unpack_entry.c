@@ -6,6 +6,7 @@
  * capabilities, an ACL's mask is a part of the mode.
  */
 #include "layers/base/fd.h"
+#include "layers/base/room.h"
 #include "layers/unpack_priv.h"
 
 #include <archive.h>
@@ -78,7 +79,7 @@ static int entry_set_xattr(const struct entry *entry, int fd, const char *name, 
 	if (failed && (errno == EINVAL || errno == ERANGE || errno == E2BIG))
 		return err_set(err, ERR_CORRUPT, "its xattr %.100s is malformed", name);
 	if (failed)
-		return err_os(err, errno, "set xattr %.100s", name);
+		return room_xattr_failed(entry_dirfd(entry), errno, name, value.len, err);
 	return 0;
 }
 
@@ -157,6 +158,17 @@ static int entry_tar_error(const struct entry *entry, struct err *err)
 	return err_set(err, ERR_CORRUPT, "%s", archive_error_string(entry->unpack->archive));
 }
 
+/* Why its data or size could not be written: *err says, unless the file is too large. */
+static int entry_write_failed(const struct entry *entry, struct err *err)
+{
+	if (err->os != EFBIG)
+		return -1;
+	return err_set(err, ERR_UNSUPPORTED,
+		       "it has %lld bytes, and the data directory's file system has no files as "
+		       "large",
+		       (long long)archive_entry_size(entry->raw));
+}
+
 /* Holes come as a gap between the offsets of two blocks, and stay holes. */
 static int entry_write_data(const struct entry *entry, int fd, struct err *err)
 {
@@ -172,13 +184,15 @@ static int entry_write_data(const struct entry *entry, int fd, struct err *err)
 		if (len == 0)
 			continue;
 		if (fd_pwrite_all(fd, bytes, len, offset, err) < 0)
-			return -1;
+			return entry_write_failed(entry, err);
 		end = offset + (int64_t)len;
 	}
 	if (got != ARCHIVE_EOF)
 		return entry_tar_error(entry, err);
-	if (end < size && ftruncate(fd, size) < 0)
-		return err_os(err, errno, "set size");
+	if (end < size && ftruncate(fd, size) < 0) {
+		(void)err_os(err, errno, "set size");
+		return entry_write_failed(entry, err);
+	}
 	return 0;
 }
 

@@ -47,13 +47,20 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 	return -1;
 }
 
+static enum err_kind err_kind_of(int os)
+{
+	if (os == ENOSPC || os == EDQUOT)
+		return ERR_FULL;
+	return os == EFBIG ? ERR_UNSUPPORTED : ERR_OS;
+}
+
 int err_os(struct err *err, int os, const char *fmt, ...)
 {
 	char reason[128];
 	va_list ap;
 	size_t used;
 
-	err->kind = os == ENOSPC || os == EDQUOT ? ERR_FULL : ERR_OS;
+	err->kind = err_kind_of(os);
 	err->os = os;
 	va_start(ap, fmt);
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);

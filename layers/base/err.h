@@ -57,8 +57,9 @@ struct err {
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 
 /*
- * Record a failed system call: appends strerror(os). ERR_OS, or ERR_FULL for
- * ENOSPC and EDQUOT, wherever they happen. Always returns -1.
+ * Record a failed system call: appends strerror(os). ERR_OS, or wherever they
+ * happen ERR_FULL for ENOSPC and EDQUOT, ERR_UNSUPPORTED for EFBIG: the file
+ * system has no files as large. Always returns -1.
  */
 int err_os(struct err *err, int os, const char *fmt, ...) PRINTF(3, 4);
 

@@ -103,6 +103,8 @@ refused "in the middle of a pull" 74 'space' hearth pull "oci:$work/largest:1"
 refused "a step that fills the disk fails" '1|74' 'space' hearth bake "$work/step.json"
 spec "$work/blind.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300 2>/dev/null || true"
 refused "so does one that does not look" 74 'space' hearth bake "$work/blind.json"
+"$here/image.py" "$work/noted:1" tiny entry:large-xattr >/dev/null
+refused "what ext4 does not hold is no full disk" 69 'user.big of 5000 bytes' hearth pull "oci:$work/noted:1"
 spec "$work/small.json" "$base" "RUN echo small > /small"
 holds "what is small is baked afterwards" "$(bake "$work/small.json" --tag small:1)" '^sha256:'
 holds "and images works" "$(hearth images)" small:1

@@ -67,6 +67,13 @@ def tiny():
     yield from (link(f"bin/{name}", "busybox") for name in names if name != "busybox")
 
 
+def large_xattr():
+    """A file with an xattr that ext4 does not hold."""
+    entry, data = text("noted", "x")
+    entry.pax_headers = {"SCHILY.xattr.user.big": "x" * 5000}
+    return entry, data
+
+
 ENTRIES = {  # each is what a layer must not do, or may do only in the way that its case says
     "dotdot": [text(f"../{ESCAPED}", "x")],
     "dotdot-deep": [directory("a"), text(f"a/../../{ESCAPED}", "x")],
@@ -85,6 +92,7 @@ ENTRIES = {  # each is what a layer must not do, or may do only in the way that 
     "dev-symlink": [link("dev", "/tmp")],
     "sys-symlink": [link("sys", "/tmp")],
     "proc-symlink": [link("proc", "/tmp")],
+    "large-xattr": [large_xattr()],
     "closed-root": [directory("./", 0o555)],
     "benign-symlink": [link("etc/up", "../../../../../../etc/passwd")],
 }

@@ -3,6 +3,8 @@
 #include "tests/layers/unpacking.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void absolute_names_are_refused(void **state)
@@ -424,6 +426,43 @@ static void any_step_of_the_source_gives_the_same_tree(void **state)
 	}
 }
 
+/* Whatever file system there is, it has no file of more than 4 KiB now. */
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes ? bytes : limit.rlim_max;
+	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_file_beyond_the_file_system_is_said_to_be_that(void **state)
+{
+	struct fixture *fixture = *state;
+	static char data[5000];
+
+	tarball_entry(&fixture->tar, .name = "data", .data = {data, sizeof(data)});
+	limit_files(4096);
+	check_refused(fixture, ERR_UNSUPPORTED, "entry data: it has 5000 bytes");
+	buf_clear(&fixture->tar.bytes);
+	tarball_pax(&fixture->tar, "GNU.sparse.size", STR("70000"));
+	tarball_pax(&fixture->tar, "GNU.sparse.numblocks", STR("1"));
+	tarball_pax(&fixture->tar, "GNU.sparse.map", STR("0,1"));
+	tarball_entry(&fixture->tar, .name = "holes", .data = STR("x"));
+	check_refused(fixture, ERR_UNSUPPORTED, "entry holes: it has 70000 bytes");
+	limit_files(0);
+}
+
+static void an_acl_of_an_unknown_version_is_not_held(void **state)
+{
+	struct fixture *fixture = *state;
+
+	tarball_pax(&fixture->tar, "SCHILY.xattr.system.posix_acl_access", STR("\001\000\000\000"));
+	tarball_entry(&fixture->tar, .name = "f");
+	check_refused(fixture, ERR_UNSUPPORTED, "does not hold its xattr system.posix_acl_access");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +501,8 @@ int main(void)
 		unpack_test(other_archives_are_no_tars),
 		unpack_test(the_ceiling_of_bytes_holds),
 		unpack_test(the_ceiling_of_entries_holds),
+		unpack_test(a_file_beyond_the_file_system_is_said_to_be_that),
+		unpack_test(an_acl_of_an_unknown_version_is_not_held),
 		unpack_test(the_sources_own_words_come_through),
 		unpack_test(any_step_of_the_source_gives_the_same_tree),
 	};
