@@ -126,6 +126,10 @@ int etc_mount(struct etc *etc, struct str resolv_conf, struct str hostname, stru
 	if (etc->dirfd >= 0)
 		return 0;
 	etc->dirfd = fd_open_in_root(etc->rootfd, "/etc", O_RDONLY | O_DIRECTORY, 0, err);
+	if (etc->dirfd < 0 && err->os == ENOENT)
+		return err_set(err, ERR_REFUSED,
+			       "the image has no /etc: one of its layers removes it, or it is a "
+			       "link to nowhere");
 	if (etc->dirfd < 0)
 		return err_set(err, ERR_REFUSED, "/etc of the image is not a directory");
 	for (size_t i = 0; i < ETC_FILES; i++) {

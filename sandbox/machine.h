@@ -87,8 +87,8 @@ struct machine_command {
  * Run a command to its end. *out_status is as a shell has it. On cancel and on
  * timeout: SIGTERM to all, MACHINE_GRACE_MS, SIGKILL to the cgroup. When this
  * returns no process of the machine is left. ERR_UNSUPPORTED where the host
- * lacks what is needed, ERR_REFUSED for an image whose /dev, /proc or /sys is
- * no directory.
+ * lacks what is needed, ERR_REFUSED for an image whose /dev, /proc, /sys or
+ * /etc is no directory or was removed.
  */
 #define MACHINE_GRACE_MS 2000
 int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,

@@ -22,6 +22,10 @@ int rootcheck_mounts(int rootfd, struct err *err)
 			return err_set(err, ERR_REFUSED,
 				       "/%s of the image must be a directory, not a link or file",
 				       i ? names[i] : "");
+		if (fd < 0 && errno == ENOENT)
+			return err_set(err, ERR_REFUSED,
+				       "the image has no /%s: one of its layers removes it",
+				       names[i]);
 		if (fd < 0)
 			return err_os(err, errno, "open /%s of the image", i ? names[i] : "");
 	}

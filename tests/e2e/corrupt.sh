@@ -24,6 +24,10 @@ for name in dev proc sys; do
 	"$here/image.py" "$work/bad:$name" tiny "entry:$name-symlink" >/dev/null
 	refused "a /$name that is a symlink runs no step" 65 "/$name" hearth bake "$work/run.json" --base "oci:$work/bad:$name"
 done
+for name in dev proc sys etc; do
+	"$here/image.py" "$work/bad:no-$name" tiny "entry:no-$name" >/dev/null
+	refused "neither does an image that removed its /$name" 65 "no /$name" hearth bake "$work/run.json" --base "oci:$work/bad:no-$name"
+done
 
 # The registry's own files are changed behind its back, before a store that has none of them pulls.
 export HEARTH_DATA=$work/fresh

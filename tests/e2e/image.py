@@ -92,6 +92,7 @@ ENTRIES = {  # each is what a layer must not do, or may do only in the way that 
     "dev-symlink": [link("dev", "/tmp")],
     "sys-symlink": [link("sys", "/tmp")],
     "proc-symlink": [link("proc", "/tmp")],
+    **{f"no-{name}": [text(f".wh.{name}", "")] for name in ("dev", "proc", "sys", "etc")},
     "large-xattr": [large_xattr()],
     "closed-root": [directory("./", 0o555)],
     "benign-symlink": [link("etc/up", "../../../../../../etc/passwd")],
