@@ -11,6 +11,7 @@
  * chunk or two, which most steps make, starts no thread: the caller does it
  * all.
  */
+#include "layers/base/embed.h"
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
 #include "layers/blob_priv.h"
@@ -335,7 +336,7 @@ static int writer_cut_buffer(struct layer_writer *writer, bool all, struct err *
 
 static int writer_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct layer_writer *writer = (struct layer_writer *)(void *)sink;
+	struct layer_writer *writer = container_of(sink, struct layer_writer, sink);
 
 	writer->tar_size += bytes.len;
 	while (bytes.len > 0) {
