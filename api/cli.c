@@ -39,6 +39,9 @@ static int cli_add_value(struct cli *cli, int option, const char *value, struct 
 	const struct cli_option *spec = &cli->command->options[option];
 	const char **more;
 
+	if (spec->value && *value == '\0')
+		return err_set(err, ERR_INVALID, "--%s is empty: expected %s", spec->name,
+			       spec->value);
 	if (values->count == CLI_REPEAT_MAX)
 		return err_set(err, ERR_LIMIT, "--%s was given more than %d times", spec->name,
 			       CLI_REPEAT_MAX);
@@ -80,6 +83,9 @@ static int cli_parse_one(struct cli *cli, int argc, char **argv, int *at, bool *
 {
 	const char *text = argv[*at];
 
+	if (text[0] == '\0')
+		return err_set(err, ERR_INVALID, "an argument is empty: expected %s",
+			       *cli->command->arguments ? cli->command->arguments : "none");
 	if (!*options || text[0] != '-' || text[1] == '\0') {
 		cli->args[cli->arg_count++] = text;
 		return 0;

@@ -3,7 +3,8 @@
  * cli.h - the command line: commands, options, and how they end.
  *
  * A command is a row of a table; --help, the errors and the parser read the
- * same rows. Options may stand before or after arguments; `--` ends them.
+ * same rows. Options may stand before or after arguments; `--` ends them. An
+ * empty value is a mistake, since it is what an unset variable of a shell is.
  * A message goes to standard error with what to do next, and the process ends
  * with the code of the error's kind (layers/base/err.c):
  *

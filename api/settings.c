@@ -31,17 +31,31 @@ static int settings_relative(const char *path, char **out, struct err *err)
 	return 0;
 }
 
+/* A variable of ours. 1 and its text, 0 unset, -1. */
+static int settings_variable(const char *name, const char **out, struct err *err)
+{
+	const char *text = getenv(name);
+
+	if (!text)
+		return 0;
+	if (*text == '\0')
+		return err_set(err, ERR_INVALID, "%s is set, but empty: unset it or give a value",
+			       name);
+	*out = text;
+	return 1;
+}
+
 static int settings_data_path(struct cli *cli, struct err *err)
 {
 	const char *given = cli_text(cli, "data");
 	const char *base = getenv("XDG_DATA_HOME");
 	const char *home = getenv("HOME");
 
-	if (!given)
-		given = getenv("HEARTH_DATA");
-	if (given && *given && *given != '/')
+	if (!given && settings_variable("HEARTH_DATA", &given, err) < 0)
+		return -1;
+	if (given && *given != '/')
 		return settings_relative(given, &cli->data_path, err);
-	if (given && *given)
+	if (given)
 		cli->data_path = settings_join(given, "");
 	else if (geteuid() == 0)
 		cli->data_path = settings_join("/var/lib/hearth", "");
@@ -92,11 +106,12 @@ static int settings_programs(struct cli *cli, struct err *err)
 
 static int settings_map_bytes(struct cli *cli, struct err *err)
 {
-	const char *text = getenv("HEARTH_MAP_BYTES");
+	const char *text;
 	char *end;
+	int set = settings_variable("HEARTH_MAP_BYTES", &text, err);
 
-	if (!text || !*text)
-		return 0;
+	if (set <= 0)
+		return set;
 	errno = 0;
 	cli->map_bytes = strtoull(text, &end, 10);
 	if (errno || *end || cli->map_bytes < SETTINGS_MAP_MIN)

@@ -8,6 +8,11 @@
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
  *	DOCKER_CONFIG     the directory of config.json, for credentials
+ *
+ * HEARTH_DATA and HEARTH_MAP_BYTES that are set but empty are ERR_INVALID: they
+ * are a script's mistake, and the default is another data directory. A switch
+ * that is empty is off. DOCKER_CONFIG, HOME and XDG_DATA_HOME are not ours, and
+ * count as unset then, as elsewhere.
  */
 #pragma once
 

@@ -16,6 +16,14 @@ refused "a missing argument is said" 64 "SPEC" hearth bake
 refused "an image of no store is not found" 66 "nothing|store" hearth inspect nothing:1
 
 refused "debug lines are asked for by module" 64 "HEARTH_LOG: expected all.*found layer" env HEARTH_LOG=layer "$HEARTH" images
+for command in "bake x.json --data" "bake x.json --context" "bake x.json --tag" "images --data" "pull x --ca-file"; do
+	# shellcheck disable=SC2086 # words
+	refused "hearth $command '' is a mistake" 64 "${command##* } is empty" hearth $command ""
+	refused "hearth $command= is, too" 64 "${command##* } is empty" hearth ${command}=
+done
+refused "so is an empty spec" 64 SPEC hearth bake ""
+refused "and an empty HEARTH_DATA" 64 HEARTH_DATA env HEARTH_DATA= "$HEARTH" images
+refused "and an empty HEARTH_MAP_BYTES" 64 HEARTH_MAP_BYTES env HEARTH_MAP_BYTES= "$HEARTH" images
 
 base=$(tiny_base)
 spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
