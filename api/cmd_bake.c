@@ -25,14 +25,26 @@ struct cmd_bake {
 	int64_t started_ms;
 };
 
+/* A name of the user's that does not open. */
+static int bake_not_open(const char *what, const char *path, struct err *err)
+{
+	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP)
+		return err_set(err, ERR_NOT_FOUND, "%s %s: %s", what, path, strerror(errno));
+	return err_os(err, errno, "%s %s", what, path);
+}
+
 static int bake_read_file(const char *path, struct buf *out, struct err *err)
 {
 	auto_close int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 						   : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
-		return err_set(err, ERR_NOT_FOUND, "spec %s: %s", path, strerror(errno));
-	return fd_read_all(fd, out, err) < 0 ? err_ctx(err, "spec %s", path) : 0;
+		return bake_not_open("spec", path, err);
+	if (fd_read_all(fd, out, err) == 0)
+		return 0;
+	if (err->os == EBADF) /* process.h */
+		return err_set(err, ERR_NOT_FOUND, "spec %s: there is no standard input", path);
+	return err_ctx(err, "spec %s", path);
 }
 
 static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)
@@ -76,7 +88,7 @@ static int bake_open_context(struct cmd_bake *cmd, const struct spec *spec, stru
 	}
 	cmd->contextfd = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (cmd->contextfd < 0)
-		return err_set(err, ERR_NOT_FOUND, "context %s: %s", given, strerror(errno));
+		return bake_not_open("context", given, err);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/outlet.h"
+#include "api/process.h"
 #include "api/settings.h"
 #include "layers/base/json.h"
 #include "layers/base/nearest.h"
@@ -32,7 +33,7 @@ static int main_catch_signals(struct err *err)
 	if (cancel_init(&main_cancel, err) < 0)
 		return -1;
 	if (sigaction(SIGINT, &action, NULL) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
-	    sigaction(SIGHUP, &action, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+	    sigaction(SIGHUP, &action, NULL) < 0)
 		return err_os(err, errno, "catch signals");
 	return 0;
 }
@@ -159,7 +160,10 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct cli_command *command;
+	struct err err;
 
+	if (process_begin(&err) < 0)
+		return main_fail(&err, NULL);
 	json_wipe_released(); /* a password passes through documents */
 	if (!name)
 		return main_help(stderr, err_exit_code(ERR_INVALID));

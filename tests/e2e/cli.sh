@@ -40,6 +40,13 @@ script -qec "'$HEARTH' bake '$work/rude.json' --progress plain" "$work/rude" >/d
 check "what a step writes does not steer a terminal" bash -c '! grep -q $'"'\\e\\]0'"' "$1"' - "$work/rude"
 holds "a terminal gets a display" "$(cat "$work/tty")" $'\e\\['
 holds "that ends with the digest" "$(tail -n 4 "$work/tty")" 'sha256:[0-9a-f]{64}'
+status=0
+hearth bake "$work/a.json" --no-cache <&- >&- 2>&- || status=$?
+same "a bake without any standard descriptor says that nobody got its digest" "$status" 70
+same "and writes its words into no file of the store" "$(stat -c %s "$HEARTH_DATA/lock")" 0
+holds "which stays whole" "$(bake "$work/a.json")" "$digest"
+closed() { hearth "$@" <&-; }
+refused "a spec from a standard input that is closed" 66 'no standard input' closed bake -
 hearth bake "$work/a.json" --progress=json >"$work/json" 2>&1
 check "--progress=json is a JSON object a line" bash -c 'grep -v ^sha256: "$1" | jq -es "length > 3"' - "$work/json"
 same "options may come first" "$(env -u HEARTH_DATA "$HEARTH" bake --data "$work/data" --progress plain "$work/a.json" 2>/dev/null)" \
