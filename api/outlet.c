@@ -4,14 +4,18 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define OUTLET_FILE_PIECE ((size_t)1024 * 1024) /* a file is never waited for */
 
 struct outlet {
 	int fd;
+	size_t piece; /* as much as a write takes without blocking, once poll() says so */
 	const struct cancel *cancel;
 };
 
-/* Whether PIPE_BUF bytes can be written without blocking, or writing fails at once. */
+/* Whether a piece can be written without blocking, or writing fails at once. */
 static bool outlet_wait(const struct outlet *outlet)
 {
 	struct pollfd fds[] = {{.fd = outlet->fd, .events = POLLOUT},
@@ -35,7 +39,7 @@ static ssize_t outlet_write(void *cookie, const char *bytes, size_t len)
 	size_t done = 0;
 
 	while (done < len && outlet_wait(outlet)) {
-		size_t piece = len - done < PIPE_BUF ? len - done : PIPE_BUF;
+		size_t piece = len - done < outlet->piece ? len - done : outlet->piece;
 		ssize_t n = write(outlet->fd, bytes + done, piece);
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -56,11 +60,14 @@ FILE *outlet_open(int fd, const struct cancel *cancel)
 	static const cookie_io_functions_t functions = {.write = outlet_write,
 							.close = outlet_close};
 	struct outlet *outlet = malloc(sizeof(*outlet));
+	struct stat st;
 	FILE *stream;
 
 	if (!outlet)
 		return NULL;
-	*outlet = (struct outlet){fd, cancel};
+	*outlet = (struct outlet){fd, PIPE_BUF, cancel};
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		outlet->piece = OUTLET_FILE_PIECE;
 	stream = fopencookie(outlet, "w", functions);
 	if (!stream) {
 		free(outlet);

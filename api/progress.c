@@ -27,7 +27,7 @@ static int progress_open_on(FILE *stream, const char *name, bool terminal, int c
 	if (strcmp(name, "tty") == 0)
 		return progress_open_tty(stream, columns, out, err);
 	if (strcmp(name, "plain") == 0)
-		return progress_open_plain(stream, terminal, out, err);
+		return progress_open_plain(stream, isatty(STDERR_FILENO), out, err);
 	return progress_open_json(stream, out, err);
 }
 

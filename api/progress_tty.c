@@ -174,21 +174,38 @@ static struct buf *tty_last_line_locked(struct tty *tty)
 	return &tty->tail[(tty->tail_lines - 1) % TTY_TAIL_FAILED];
 }
 
-/* Lines of the log; a carriage return begins its line anew, as on a terminal. */
+/* A carriage return begins its line anew, as on a terminal, unless it ends the piece. */
+static struct str tty_shown(struct str line, bool *out_anew)
+{
+	const char *cr;
+
+	while (line.len > 0 && line.ptr[line.len - 1] == '\r')
+		line.len--;
+	cr = line.len > 0 ? memrchr(line.ptr, '\r', line.len) : NULL;
+	*out_anew = cr != NULL;
+	if (!cr)
+		return line;
+	return (struct str){cr + 1, line.len - (size_t)(cr + 1 - line.ptr)};
+}
+
 static void tty_log_locked(struct tty *tty, struct str text) REQUIRES(tty->lock);
 static void tty_log_locked(struct tty *tty, struct str text)
 {
 	struct err ignored;
+	struct str piece;
 
-	for (size_t i = 0; i < text.len; i++) {
+	while (text.len > 0 && str_cut(&text, '\n', &piece)) {
 		struct buf *line = tty_last_line_locked(tty);
+		bool anew;
+		size_t room;
 
-		if (text.ptr[i] == '\n')
-			tty->tail_open = false;
-		else if (text.ptr[i] == '\r' && i + 1 < text.len && text.ptr[i + 1] != '\n')
+		piece = tty_shown(piece, &anew);
+		if (anew)
 			buf_clear(line);
-		else if (buf_add(line, (struct str){text.ptr + i, 1}, &ignored) < 0)
-			continue; /* the rest of an endless line is not shown */
+		room = line->max - line->len;
+		piece.len = piece.len < room ? piece.len : room;
+		if (buf_add(line, piece, &ignored) == 0 && text.ptr)
+			tty->tail_open = false;
 	}
 }
 
