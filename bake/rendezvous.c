@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/rendezvous.h"
 
+#include "layers/base/hold.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -67,25 +68,14 @@ int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, 
 	return err_os(err, errno, "join a running step");
 }
 
-/*
- * 1 and the lock, 0 when another has it, -1. It must be on the file that has
- * the name now: its last owner removes it.
- */
-static int rendezvous_lock(int dirfd, const char *name, int *out_fd, struct err *err)
+/* Made where it is missing: its last owner removes it. As hold_try(). */
+static int rendezvous_lock(int dirfd, const char *name, int *out, struct err *err)
 {
-	auto_close int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct stat held;
-	struct stat named;
+	auto_close int made = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0)
+	if (made < 0)
 		return err_os(err, errno, "open a step's lock");
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? 0 : err_os(err, errno, "lock a step");
-	if (fstat(fd, &held) < 0 || fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    held.st_ino != named.st_ino)
-		return 0;
-	*out_fd = steal_fd(&fd);
-	return 1;
+	return hold_try(dirfd, name, out, err);
 }
 
 static int rendezvous_listen(int dirfd, const struct digest *key, struct err *err)
@@ -158,7 +148,7 @@ static void rendezvous_sweep_one(int dirfd, const char *lock_name)
 	struct err ignored;
 	auto_close int lockfd = -1;
 
-	if (rendezvous_lock(dirfd, lock_name, &lockfd, &ignored) != 1)
+	if (hold_try(dirfd, lock_name, &lockfd, &ignored) != 1)
 		return;
 	(void)snprintf(hex, sizeof(hex), "%.*s", (int)strcspn(lock_name, "."), lock_name);
 	if (unlinkat(dirfd, hex, 0) == 0 || errno == ENOENT)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/slot_priv.h"
 
+#include "layers/base/hold.h"
+
 #define LOG_MODULE "sandbox"
 #include "layers/base/log.h"
 #include "sandbox/userns_priv.h"
@@ -11,7 +13,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 static int slot_fill(int machinesfd, const char *name, struct slot *slot, struct err *err)
@@ -26,27 +27,21 @@ static int slot_fill(int machinesfd, const char *name, struct slot *slot, struct
 	return 0;
 }
 
-/* Open and lock. 1 held, 0 somebody else's or gone, -1. */
+static bool slot_is_directory(const struct slot *slot)
+{
+	struct stat st;
+
+	return slot->dirfd >= 0 && fstat(slot->dirfd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* 1 held, 0 somebody else's, or gone, or no machine, -1. The slot is to be released. */
 static int slot_hold(int machinesfd, struct slot *slot, struct err *err)
 {
-	auto_close int fd =
-		openat(machinesfd, slot->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat held;
-	struct stat named;
+	int held = hold_try(machinesfd, slot->name, &slot->dirfd, err);
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_os(err, errno, "open machines/%s", slot->name);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? 0
-					    : err_os(err, errno, "lock machines/%s", slot->name);
-
-	/* Between opening and locking a sweep may have taken it away. */
-	if (fstat(fd, &held) < 0 ||
-	    fstatat(machinesfd, slot->name, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    held.st_ino != named.st_ino)
-		return 0;
-	slot->dirfd = steal_fd(&fd);
-	return 1;
+	if (held < 0)
+		return err_ctx(err, "machines");
+	return held == 1 && slot_is_directory(slot);
 }
 
 /* 1 claimed, 0 taken, -1. */
