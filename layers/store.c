@@ -143,21 +143,31 @@ static int store_check_empty(const struct store *store, struct err *err)
 		empty = fd_is_dots(entry->d_name);
 	if (empty || faccessat(store->dirs[STORE_ROOT], "lock", F_OK, 0) == 0)
 		return 0;
-	return err_set(err, ERR_INVALID, "%s is not empty, and not a store", store->path);
+	return err_set(err, ERR_INVALID,
+		       "%s is not empty, and not a store: it has neither VERSION nor lock",
+		       store->path);
 }
 
+/*
+ * A store whose lock was removed gets another one. Somebody may still hold the
+ * old one, which is no harm: nobody locks a store exclusively that has VERSION.
+ */
 static int store_open_lock(struct store *store, bool create, struct err *err)
 {
 	int root = store->dirs[STORE_ROOT];
+	int version;
 
 	store->lockfd = openat(root, "lock", O_RDWR | O_CLOEXEC);
 	if (store->lockfd >= 0)
 		return 0;
 	if (errno != ENOENT)
 		return err_os(err, errno, "open %s/lock", store->path);
-	if (!create)
+	version = store_read_version(store, err);
+	if (version < 0)
+		return -1;
+	if (version == 0 && !create)
 		return err_set(err, ERR_NOT_FOUND, "there is no store in %s", store->path);
-	if (store_check_empty(store, err) < 0)
+	if (version == 0 && store_check_empty(store, err) < 0)
 		return -1;
 	store->lockfd = openat(root, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (store->lockfd < 0)

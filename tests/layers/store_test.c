@@ -98,6 +98,34 @@ static void somebodys_directory_is_not_made_a_store(void **state)
 	check_ok(open_at(fixture, true, &err), &err); /* an empty one is */
 }
 
+static void a_store_whose_lock_was_removed_gets_another(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	check_ok(blob_put(fixture->store, STR("kept"), &digest, &err), &err);
+	for (int create = 0; create <= 1; create++) {
+		assert_int_equal(unlinkat(store_dirfd(fixture->store, STORE_ROOT), "lock", 0), 0);
+		check_ok(open_at(fixture, create, &err), &err);
+		check_ok(blob_check(fixture->store, &digest, &err), &err);
+		assert_int_equal(
+			faccessat(store_dirfd(fixture->store, STORE_ROOT), "lock", F_OK, 0), 0);
+	}
+}
+
+static void what_is_no_store_says_what_it_lacks(void **state)
+{
+	struct store_fixture *fixture = *state;
+	int root = store_dirfd(fixture->store, STORE_ROOT);
+	struct err err = {0};
+
+	assert_int_equal(unlinkat(root, "lock", 0), 0);
+	assert_int_equal(unlinkat(root, "VERSION", 0), 0);
+	check_err(open_at(fixture, true, &err), &err, ERR_INVALID);
+	assert_non_null(strstr(err.text, "neither VERSION nor lock"));
+}
+
 static void a_store_of_another_format_is_refused_untouched(void **state)
 {
 	static const char *const others[] = {"2\n", "0\n", "", "1", "1\n1\n", "hello \x1b[0m\n"};
@@ -358,6 +386,8 @@ int main(void)
 		STORE_TEST(a_store_below_nothing_is_not_made),
 		STORE_TEST(a_relative_path_is_refused),
 		STORE_TEST(somebodys_directory_is_not_made_a_store),
+		STORE_TEST(a_store_whose_lock_was_removed_gets_another),
+		STORE_TEST(what_is_no_store_says_what_it_lacks),
 		STORE_TEST(a_store_of_another_format_is_refused_untouched),
 		STORE_TEST(a_directory_that_others_may_enter_is_refused),
 		STORE_TEST(a_directory_of_somebody_else_is_refused),
