@@ -28,6 +28,11 @@ int(db_fail)(const struct db *db, int rc, struct err *err)
 			return err_set(err, ERR_FULL, "%s: no space left on its file system",
 				       db->path);
 		return err_os(err, rc, "%s", db->path);
+	case ENOMEM:
+		return err_set(err, ERR_UNSUPPORTED,
+			       "%s: no address space for its map: raise ulimit -v, or make the map "
+			       "smaller (HEARTH_MAP_BYTES)",
+			       db->path);
 	case MDB_MAP_FULL:
 		return err_set(err, ERR_FULL, "%s: as large as its map allows", db->path);
 	case MDB_READERS_FULL:

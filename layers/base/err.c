@@ -47,27 +47,46 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 	return -1;
 }
 
-static enum err_kind err_kind_of(int os)
+/* The system calls that fail by a limit, of the disk or of this process. */
+static const struct err_limit {
+	int os;
+	enum err_kind kind;
+	const char *advice;
+} err_limits[] = {
+	{ENOSPC, ERR_FULL, ""},
+	{EDQUOT, ERR_FULL, ""},
+	{EFBIG, ERR_UNSUPPORTED, " (ulimit -f, or the file system's ceiling)"},
+	{EMFILE, ERR_UNSUPPORTED, "; raise the limit of open files (ulimit -n)"},
+	{ENFILE, ERR_UNSUPPORTED, "; raise the system's limit (sysctl fs.file-max)"},
+	{ENOMEM, ERR_UNSUPPORTED, "; give it more (ulimit -v, or a cgroup's memory.max)"},
+};
+
+static const struct err_limit *err_find_limit(int os)
 {
-	if (os == ENOSPC || os == EDQUOT)
-		return ERR_FULL;
-	return os == EFBIG ? ERR_UNSUPPORTED : ERR_OS;
+	static const struct err_limit none = {0, ERR_OS, ""};
+
+	for (size_t i = 0; i < sizeof(err_limits) / sizeof(err_limits[0]); i++) {
+		if (err_limits[i].os == os)
+			return &err_limits[i];
+	}
+	return &none;
 }
 
 int err_os(struct err *err, int os, const char *fmt, ...)
 {
+	const struct err_limit *limit = err_find_limit(os);
 	char reason[128];
 	va_list ap;
 	size_t used;
 
-	err->kind = err_kind_of(os);
+	err->kind = limit->kind;
 	err->os = os;
 	va_start(ap, fmt);
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	used = strlen(err->text);
-	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
-		       strerror_r(os, reason, sizeof(reason)));
+	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s%s",
+		       strerror_r(os, reason, sizeof(reason)), limit->advice);
 	return -1;
 }
 

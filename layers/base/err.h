@@ -57,9 +57,11 @@ struct err {
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 
 /*
- * Record a failed system call: appends strerror(os). ERR_OS, or wherever they
- * happen ERR_FULL for ENOSPC and EDQUOT, ERR_UNSUPPORTED for EFBIG: the file
- * system has no files as large. Always returns -1.
+ * Record a failed system call: appends strerror(os), and which limit to raise
+ * where that is the cause. ERR_FULL for a disk's (ENOSPC, EDQUOT);
+ * ERR_UNSUPPORTED for one of a file's size, of descriptors or of memory
+ * (EFBIG, EMFILE, ENFILE, ENOMEM), since waiting does not help; else ERR_OS.
+ * Always returns -1.
  */
 int err_os(struct err *err, int os, const char *fmt, ...) PRINTF(3, 4);
 

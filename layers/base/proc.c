@@ -32,6 +32,8 @@ static int proc_place_fds(const struct proc_spec *spec)
 
 		if (fd < 0)
 			fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			return -1;
 		high[i] = fcntl(fd, F_DUPFD_CLOEXEC, PROC_FDS_MAX);
 		if (high[i] < 0)
 			return -1;
@@ -53,7 +55,8 @@ static void proc_reset_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void proc_child(const struct proc_spec *spec, pid_t parent)
+/* An error that is not the program's is left in *why. */
+static void proc_child(const struct proc_spec *spec, pid_t parent, volatile int *why)
 {
 	char *const *argv;
 	char *const *envp;
@@ -66,12 +69,16 @@ static void proc_child(const struct proc_spec *spec, pid_t parent)
 			_exit(PROC_NOT_FOUND);
 	}
 	proc_reset_signals();
-	if (proc_place_fds(spec) < 0)
+	if (proc_place_fds(spec) < 0) {
+		*why = errno;
 		_exit(PROC_NOT_FOUND);
+	}
 	memcpy(&argv, &spec->argv, sizeof(argv));
 	memcpy(&envp, spec->envp ? (const void *)&spec->envp : (const void *)&environ,
 	       sizeof(envp));
 	(void)execve(spec->path, argv, envp);
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		*why = errno;
 	_exit(errno == ENOENT ? PROC_NOT_FOUND : PROC_NOT_EXECUTABLE);
 }
 
@@ -81,20 +88,25 @@ int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err)
 	sigset_t all;
 	sigset_t before;
 	pid_t pid;
+	volatile int why = 0;
 	int pidfd;
 	int saved;
 
 	assert(spec->fd_count >= 3 && spec->fd_count <= PROC_FDS_MAX);
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	/* The child shares our memory until execve, and only reads it. */
+	/* The child shares our memory until execve, and writes nothing but why. */
 	pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 	if (pid == 0)
-		proc_child(spec, parent); /* NOLINT(clang-analyzer-unix.Vfork) */
+		proc_child(spec, parent, &why); /* NOLINT(clang-analyzer-unix.Vfork) */
 	saved = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return err_os(err, saved, "start %s", spec->path);
+	if (why != 0) {
+		(void)waitpid(pid, NULL, 0);
+		return err_os(err, why, "start %s", spec->path);
+	}
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (pidfd < 0) {
 		saved = errno;
@@ -153,7 +165,10 @@ int proc_check_started(int status, const char *path, struct err *err)
 {
 	if (status != PROC_NOT_EXECUTABLE && status != PROC_NOT_FOUND)
 		return 0;
-	return err_set(err, ERR_UNAVAILABLE, "cannot start %s: is hearth installed whole?", path);
+	return err_set(err, ERR_UNAVAILABLE,
+		       "cannot start %s: is hearth installed whole, and is no limit "
+		       "(ulimit) too low for it?",
+		       path);
 }
 
 void proc_done(struct proc *proc)

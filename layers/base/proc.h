@@ -32,6 +32,7 @@ struct proc_spec {
 	bool die_with_parent;    /* SIGKILL when the thread that spawned it ends */
 };
 
+/* A program that cannot be started for want of descriptors or memory is an error here. */
 int proc_spawn(const struct proc_spec *spec, struct proc *out, struct err *err) MUST_CHECK;
 
 /*

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int run_shell(const char *script, int out_fd, int *status, struct err *err)
@@ -47,6 +48,24 @@ static void a_child_has_the_listed_descriptors_and_no_other(void **state)
 	/* 3 is the shell's own look at the directory. */
 	assert_true(strcmp(text, "0 1 2\n") == 0 || strcmp(text, "0 1 2 3\n") == 0);
 	assert_int_equal(close(ends[0]), 0);
+}
+
+static void a_child_without_room_for_its_descriptors_is_told_as_such(void **state)
+{
+	struct rlimit before;
+	struct rlimit few;
+	struct err err = {0};
+	int status;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = PROC_FDS_MAX + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	check_err(run_shell("exit 0", -1, &status, &err), &err, ERR_UNSUPPORTED);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_non_null(strstr(err.text, "ulimit -n"));
+	check_ok(run_shell("exit 0", -1, &status, &err), &err);
 }
 
 static void a_program_that_is_not_there_ends_with_127(void **state)
@@ -120,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_status_is_as_a_shell_has_it),
 		cmocka_unit_test(a_child_has_the_listed_descriptors_and_no_other),
+		cmocka_unit_test(a_child_without_room_for_its_descriptors_is_told_as_such),
 		cmocka_unit_test(a_program_that_is_not_there_ends_with_127),
 		cmocka_unit_test(a_program_that_ran_was_started),
 		cmocka_unit_test(waiting_ends_at_the_timeout_and_the_child_goes_on),
