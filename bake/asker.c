@@ -3,12 +3,16 @@
 
 #include "bake/rendezvous.h"
 #include "bake/work.h"
+#define LOG_MODULE "bake"
+#include "layers/base/log.h"
 #include "layers/step.h"
+#include "sandbox/machine.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 
 #define ASKER_RETRY_MS 5 /* between looks at a key that another process holds */
+#define ASKER_DIED_ADVICE ": was it killed, or is memory short? dmesg may tell; then bake again"
 
 /*
  * Tell the worker that we leave, and wait for the end of its stream, which
@@ -239,6 +243,16 @@ static bool asker_may_be_its_own(const struct answer *answer, const struct err *
 	       (err->kind == ERR_STEP || err->kind == ERR_TIMEOUT);
 }
 
+/* What the last worker left, which no other of this bake will come to sweep. */
+static void asker_sweep(const struct asker *asker)
+{
+	struct err err;
+
+	rendezvous_sweep(asker->store);
+	if (machine_sweep(asker->store, &err) < 0)
+		log_debug("machines not swept why=\"%s\"", err.text);
+}
+
 int asker_run_step(const struct asker *asker, const struct task *task, int contextfd,
 		   bool *out_shared, int *out_exit_code, struct err *err)
 {
@@ -261,7 +275,9 @@ int asker_run_step(const struct asker *asker, const struct task *task, int conte
 			return result;
 		died += answer.started;
 	}
-	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times", died);
+	asker_sweep(asker);
+	return err_set(err, ERR_UNAVAILABLE, "the step's worker died %d times" ASKER_DIED_ADVICE,
+		       died);
 }
 
 struct role_start {
@@ -299,8 +315,9 @@ static int asker_reap(const struct asker *asker, struct proc *proc, int result, 
 	return result;
 }
 
-int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
-	       struct err *err)
+/* *out stays NULL where the worker died. */
+static int asker_call_once(const struct asker *asker, const char *role, const json_t *request,
+			   json_t **out, struct err *err)
 {
 	struct answer answer = {0};
 	auto_proc struct proc proc = PROC_INIT;
@@ -309,9 +326,24 @@ int asker_call(const struct asker *asker, const char *role, const json_t *reques
 
 	if (answer.started)
 		result = asker_reap(asker, &proc, result, err);
-	if (result == 0 && !answer.value)
-		result = err_set(err, ERR_UNAVAILABLE, "the worker died");
 	if (result == 0)
 		*out = answer.value;
 	return result;
+}
+
+int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
+	       struct err *err)
+{
+	json_t *value = NULL;
+
+	for (int try = 0; try < ASKER_CALL_TRIES; try++) {
+		if (asker_call_once(asker, role, request, &value, err) < 0)
+			return -1;
+		if (value) {
+			*out = value;
+			return 0;
+		}
+	}
+	return err_set(err, ERR_UNAVAILABLE, "%s died %d times" ASKER_DIED_ADVICE,
+		       asker->worker_path, ASKER_CALL_TRIES);
 }

@@ -3,9 +3,9 @@
  * asker.h - have something done by a worker, and hear about it.
  *
  * A step is asked for by its key: whoever runs it already is joined, else a
- * worker is started. A worker that dies is replaced (ASKER_TRIES). An asker
- * that is cancelled leaves; when it was the last one the worker ends the step,
- * and the asker waits until all of it is gone.
+ * worker is started. A worker that dies is replaced (ASKER_TRIES), and swept
+ * up after when that ends. An asker that is cancelled leaves; when it was the last one the worker
+ * ends the step, and the asker waits until all of it is gone.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "registry/pull.h"
 
 #define ASKER_TRIES 3
+#define ASKER_CALL_TRIES 2   /* what a pull has stored, the second one finds */
 #define ASKER_LEAVE_MS 10000 /* a worker needs its grace time, and a little more */
 
 typedef void asker_log_fn(void *ctx, struct str bytes);

@@ -11,6 +11,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 static int play_open_store(const struct task *task, struct store **out, struct err *err)
 {
@@ -64,6 +65,24 @@ static int play_worker(void)
 	if (wire_send(WORK_FD_ASKER, WIRE_LOG, STR("working\n"), &err) < 0 ||
 	    play_record(&task, &err) < 0)
 		return 3;
+	return wire_send_json(WORK_FD_ASKER, WIRE_RESULT, answer, &err) < 0 ? 3 : 0;
+}
+
+/* The first of a pair dies; what it leaves tells the second to answer. */
+static int play_call(void)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	AUTO(json) json_t *request = NULL;
+	AUTO(json) json_t *answer = json_object();
+	const char *mark;
+	struct err err = {0};
+
+	if (work_receive(&payload, &err) < 0 ||
+	    json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &request, &err) < 0)
+		return 3;
+	mark = json_string_value(json_object_get(request, "mark"));
+	if (!mark || mkdir(mark, 0700) == 0)
+		(void)raise(SIGKILL);
 	return wire_send_json(WORK_FD_ASKER, WIRE_RESULT, answer, &err) < 0 ? 3 : 0;
 }
 
@@ -181,12 +200,43 @@ static void a_worker_that_dies_is_replaced_and_then_given_up(void **state)
 {
 	struct scene scene;
 	struct err err = {0};
+	char hex[DIGEST_HEX_MAX];
+	char lock[DIGEST_HEX_MAX + 16];
 	int exit_code;
 
 	scene_set(&scene, *state, "die");
+	(void)snprintf(lock, sizeof(lock), "step/%s.lock", digest_hex(&scene.task.key, hex));
+	assert_int_equal(mkdirat(store_dirfd(scene.asker.store, STORE_MACHINES), "000", 0700), 0);
 	check_err(scene_run(&scene, &exit_code, &err), &err, ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.text, "died 3 times"));
+	/* What the last one left is gone with it. */
+	assert_int_equal(faccessat(store_dirfd(scene.asker.store, STORE_MACHINES), "000", F_OK, 0),
+			 -1);
+	assert_int_equal(faccessat(store_dirfd(scene.asker.store, STORE_RUN), lock, F_OK, 0), -1);
 	check_free(&scene);
+	scene_done(&scene);
+}
+
+static void a_call_whose_worker_dies_is_made_once_more(void **state)
+{
+	const struct store_fixture *fixture = *state;
+	AUTO(json) json_t *request = json_object();
+	AUTO(json) json_t *answer = NULL;
+	struct scene scene;
+	char mark[128];
+	struct err err = {0};
+
+	scene_set(&scene, fixture, "call");
+	scene.asker.worker_path = scene.self;
+	check_err(asker_call(&scene.asker, "call", request, &answer, &err), &err, ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "died 2 times"));
+	assert_null(answer);
+
+	(void)snprintf(mark, sizeof(mark), "%s/mark", fixture->parent);
+	(void)json_object_set_new(request, "mark", json_string(mark));
+	check_ok(asker_call(&scene.asker, "call", request, &answer, &err), &err);
+	assert_true(json_is_object(answer));
+	assert_int_equal(rmdir(mark), 0);
 	scene_done(&scene);
 }
 
@@ -290,6 +340,7 @@ int main(int argc, char **argv)
 		STORE_TEST(a_step_that_has_a_record_starts_no_worker),
 		STORE_TEST(a_command_that_fails_is_told_with_its_code),
 		STORE_TEST(a_worker_that_dies_is_replaced_and_then_given_up),
+		STORE_TEST(a_call_whose_worker_dies_is_made_once_more),
 		STORE_TEST(a_program_that_is_missing_is_named),
 		STORE_TEST(an_asker_that_is_cancelled_leaves),
 		STORE_TEST(the_steps_of_a_bake_are_forked_from_one_crew),
@@ -299,5 +350,7 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "steps") == 0)
 		return work_steps(play_worker);
+	if (argc == 2 && strcmp(argv[1], "call") == 0)
+		return play_call();
 	return cmocka_run_group_tests_name("bake/asker", tests, NULL, NULL);
 }
