@@ -47,6 +47,22 @@ same "and writes its words into no file of the store" "$(stat -c %s "$HEARTH_DAT
 holds "which stays whole" "$(bake "$work/a.json")" "$digest"
 closed() { hearth "$@" <&-; }
 refused "a spec from a standard input that is closed" 66 'no standard input' closed bake -
+few() { prlimit --nofile="$1:$1" "$HEARTH" bake "$work/a.json" --no-cache; }
+for files in 4 8 16 32; do
+	refused "$files descriptors are too few, and which limit it is is said" 69 'ulimit -n' few "$files"
+done
+small() { prlimit --as=2000000000 "$HEARTH" bake "$work/a.json"; }
+refused "so is too small an address space" 69 'HEARTH_MAP_BYTES' small
+check "which a smaller map fits into" env HEARTH_MAP_BYTES=500000000 prlimit --as=2000000000 "$HEARTH" images
+short() { prlimit --fsize=1024000 "$HEARTH" bake "$work/a.json" --no-cache; }
+refused "a file that may not grow is told, and ends no worker" 69 'ulimit -f' short
+nothing_left "nothing of them is left over"
+for name in meta blobs; do
+	cp -a "$HEARTH_DATA" "$work/cut-$name"
+	truncate -s 20000 "$work/cut-$name/$name/data.mdb"
+	refused "a store whose $name was truncated is corrupt, and what to do is said" 65 'truncated.*remove the data directory' \
+		hearth bake "$work/a.json" --no-cache --data "$work/cut-$name"
+done
 hearth bake "$work/a.json" --progress=json >"$work/json" 2>&1
 check "--progress=json is a JSON object a line" bash -c 'grep -v ^sha256: "$1" | jq -es "length > 3"' - "$work/json"
 same "options may come first" "$(env -u HEARTH_DATA "$HEARTH" bake --data "$work/data" --progress plain "$work/a.json" 2>/dev/null)" \
