@@ -190,11 +190,21 @@ static int cli_open(const struct cli *cli, bool create, struct store **out, stru
 	return store_open(&options, out, err);
 }
 
+/* Readers write there, too: who reads is noted, so that nothing is taken from under him. */
+static int cli_refuse_store(const struct cli *cli, struct err *err)
+{
+	const struct err why = *err;
+	int os = why.kind == ERR_OS ? why.os : 0;
+
+	if (os == EROFS || os == EACCES || os == EPERM)
+		(void)err_set(err, ERR_DENIED, "%s; give one that can be written, by --data",
+			      why.text);
+	return err_ctx(err, "data directory %s", cli->data_path);
+}
+
 int cli_open_store(const struct cli *cli, struct store **out, struct err *err)
 {
-	if (cli_open(cli, true, out, err) < 0)
-		return err_ctx(err, "data directory %s", cli->data_path);
-	return 0;
+	return cli_open(cli, true, out, err) < 0 ? cli_refuse_store(cli, err) : 0;
 }
 
 int cli_find_store(const struct cli *cli, struct store **out, struct err *err)
@@ -203,5 +213,5 @@ int cli_find_store(const struct cli *cli, struct store **out, struct err *err)
 		return 1;
 	if (err->kind == ERR_NOT_FOUND)
 		return 0;
-	return err_ctx(err, "data directory %s", cli->data_path);
+	return cli_refuse_store(cli, err);
 }

@@ -12,7 +12,9 @@
 #include "registry/tag.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct cmd_bake {
 	struct cli *cli;
@@ -28,23 +30,71 @@ struct cmd_bake {
 /* A name of the user's that does not open. */
 static int bake_not_open(const char *what, const char *path, struct err *err)
 {
-	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP)
+	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
+	    errno == ENAMETOOLONG)
 		return err_set(err, ERR_NOT_FOUND, "%s %s: %s", what, path, strerror(errno));
 	return err_os(err, errno, "%s %s", what, path);
 }
 
-static int bake_read_file(const char *path, struct buf *out, struct err *err)
+/* A fifo is opened without its writer, who may never come; reading waits for him. */
+static int bake_open_file(const char *path, struct err *err)
 {
-	auto_close int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-						   : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	auto_close int fd = strcmp(path, "-") == 0
+				    ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				    : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
 
 	if (fd < 0)
 		return bake_not_open("spec", path, err);
-	if (fd_read_all(fd, out, err) == 0)
-		return 0;
-	if (err->os == EBADF) /* process.h */
-		return err_set(err, ERR_NOT_FOUND, "spec %s: there is no standard input", path);
-	return err_ctx(err, "spec %s", path);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(err, ERR_INVALID, "spec %s is a directory; name the file in it",
+			       path);
+	return steal_fd(&fd);
+}
+
+/* 1 and a piece, 0 at the end, -1. */
+static int bake_read_piece(int fd, const struct cancel *cancel, struct buf *out, struct err *err)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+			       {.fd = cancel_fd(cancel), .events = POLLIN}};
+	char piece[64 * 1024];
+	ssize_t n = -1;
+
+	while (n < 0) {
+		(void)poll(fds, 2, -1);
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		n = read(fd, piece, sizeof(piece));
+		if (n < 0 && errno == EBADF) /* process.h */
+			return err_set(err, ERR_NOT_FOUND, "there is no standard input");
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return err_os(err, errno, "read");
+	}
+	if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
+		return -1;
+	return n > 0;
+}
+
+static int bake_read_file(const struct cli *cli, struct buf *out, struct err *err)
+{
+	auto_close int fd = bake_open_file(cli->args[0], err);
+	int more = 1;
+
+	if (fd < 0)
+		return -1;
+	while (more > 0)
+		more = bake_read_piece(fd, cli->cancel, out, err);
+	return more < 0 ? err_ctx(err, "spec %s", cli->args[0]) : 0;
+}
+
+/* To a terminal, perhaps: what it quotes is the spec's. */
+static void bake_warn(const char *path, const char *warning)
+{
+	auto_buf struct buf text = BUF_INIT((size_t)4 * 1024);
+	struct err ignored;
+
+	if (human_line(str_of(warning), 1000, &text, &ignored) == 0)
+		(void)fprintf(stderr, "hearth: warning: %s: %s\n", path, buf_str(&text).ptr);
 }
 
 static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)
@@ -54,7 +104,7 @@ static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *e
 	const char *base = cli_text(cli, "base");
 	auto_buf struct buf text = BUF_INIT(SPEC_MAX);
 
-	if (bake_read_file(path, &text, err) < 0)
+	if (bake_read_file(cli, &text, err) < 0)
 		return -1;
 	if (spec_parse(buf_str(&text), out, err) < 0)
 		return err_ctx(err, "spec %s", path);
@@ -63,8 +113,7 @@ static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *e
 	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
 		return err_ctx(err, "--platform");
 	for (size_t i = 0; i < json_array_size(out->warnings); i++)
-		(void)fprintf(stderr, "hearth: warning: %s: %s\n", path,
-			      json_string_value(json_array_get(out->warnings, i)));
+		bake_warn(path, json_string_value(json_array_get(out->warnings, i)));
 	return 0;
 }
 
@@ -352,8 +401,10 @@ const struct cli_command cli_bake = {
 		  "  {\"base\": \"debian:bookworm-slim\", \"steps\": [\"RUN apt-get update\"]}\n"
 		  "Steps are RUN, COPY, ENV and WORKDIR. A step that ran before is CACHED.\n"
 		  "\n"
-		  "Exit codes: 0 done, 1 a command failed, 64 wrong usage or spec, 65 refused or\n"
-		  "damaged, 66 not found, 69 not possible here or a registry failed, 70 a system\n"
+		  "Exit codes: 0 done, 1 a command failed, 64 wrong usage or spec, 65 a step "
+		  "refused,\n"
+		  "too large or damaged, 66 not found, 69 not possible here or a registry failed, "
+		  "70 a system\n"
 		  "call failed or nobody reads the digest, 74 disk full, 75 try again, 77 no "
 		  "access,\n"
 		  "130 cancelled.\n",

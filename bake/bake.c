@@ -67,8 +67,10 @@ static void bake_hear_pull(void *ctx, const json_t *progress)
 static int bake_check_context(const struct bake *bake, const struct instruction *instruction,
 			      struct err *err)
 {
-	if (instruction->kind != INSTRUCTION_COPY || bake->options->contextfd >= 0)
+	if (instruction->kind != INSTRUCTION_COPY)
 		return 0;
+	if (bake->options->contextfd >= 0)
+		return context_check(bake->options->contextfd, err);
 	return err_set(err, ERR_INVALID,
 		       "COPY needs a context: give --context DIR, or `context` in the spec");
 }

@@ -150,12 +150,11 @@ static int context_visit_file(void *ctx, const struct source_entry *entry, struc
 }
 
 /* Patterns that hide files cannot be kept yet, and copying what they hide would be a leak. */
-static int context_refuse_ignore(int contextfd, struct err *err)
+int context_check(int contextfd, struct err *err)
 {
 	struct stat st;
 
-	if (contextfd < 0 || fstatat(contextfd, ".dockerignore", &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    st.st_size == 0)
+	if (fstatat(contextfd, ".dockerignore", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
 		return 0;
 	return err_set(err, ERR_REFUSED,
 		       "the context has a .dockerignore, which is not supported yet");
@@ -179,8 +178,6 @@ int context_digest(int contextfd, const char *const *sources, size_t count,
 	};
 
 	context_hash_init(&reader.hash);
-	if (context_refuse_ignore(contextfd, err) < 0)
-		return -1;
 	for (size_t i = 0; i < count; i++) {
 		context_hash_source(&reader.hash);
 		if (source_walk(contextfd, sources[i], &visitor, err) < 0)

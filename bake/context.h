@@ -24,6 +24,9 @@
 #define CONTEXT_ENTRIES_MAX 5000000 /* entries of one COPY */
 #define CONTEXT_DEPTH_MAX 256       /* a descriptor each on both sides of a copy */
 
+/* ERR_REFUSED for a context that cannot be read as its owner means it. */
+int context_check(int contextfd, struct err *err) MUST_CHECK;
+
 /*
  * The digest of the sources of one COPY (expanded texts), in order.
  * ERR_NOT_FOUND names the source as written and the nearest name that exists.

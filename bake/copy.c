@@ -103,7 +103,7 @@ static int copy_clear(int dirfd, const char *name, struct err *err)
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_os(err, errno, "stat");
 	if (S_ISDIR(st.st_mode))
-		return err_set(err, ERR_INVALID, "is a directory and cannot become a file");
+		return err_set(err, ERR_REFUSED, "is a directory and cannot become a file");
 	return unlinkat(dirfd, name, 0) < 0 ? err_os(err, errno, "remove") : 0;
 }
 
@@ -221,7 +221,7 @@ static int copy_enter_below(struct copy *copy, const struct source_entry *entry,
 		if (S_ISLNK(st.st_mode))
 			return copy_enter_link(copy, entry->name, err);
 		if (!S_ISDIR(st.st_mode)) {
-			(void)err_set(err, ERR_INVALID,
+			(void)err_set(err, ERR_REFUSED,
 				      "is no directory, and the source has one there");
 			return copy_wrong(copy, entry->name, err);
 		}
@@ -282,7 +282,7 @@ static int copy_place(struct copy *copy, const char *clean, struct place *place,
 		    0)
 		return -1;
 	if (spec->source_count > 1 && *place->name)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_REFUSED,
 			       "%s is no directory; end it with / to make one for several sources",
 			       spec->destination);
 	(void)snprintf(copy->name, sizeof(copy->name), "%s",

@@ -66,7 +66,7 @@ static int place_follow(struct search *search, const char *name, struct err *err
 	if (n < 0)
 		return err_os(err, errno, "read the link %s", name);
 	if (++search->links > PLACE_LINKS_MAX)
-		return err_set(err, ERR_INVALID, "%s: too many symlinks on the way", name);
+		return err_set(err, ERR_REFUSED, "%s: too many symlinks on the way", name);
 	if (buf_add(&rest, (struct str){target, (size_t)n}, err) < 0 ||
 	    buf_add(&rest, STR("/"), err) < 0 || buf_add(&rest, buf_str(&search->rest), err) < 0)
 		return -1;
@@ -162,7 +162,7 @@ static int place_step(struct search *search, const char *name, bool directory, s
 		return 1;
 	}
 	if (there && !S_ISDIR(st.st_mode))
-		return err_set(err, ERR_INVALID, "%s/%s is no directory",
+		return err_set(err, ERR_REFUSED, "%s/%s is no directory",
 			       search->at.path.len ? search->at.path.ptr : "", name);
 	return place_go_down(search, name, err);
 }
@@ -176,7 +176,8 @@ static int place_walk(struct search *search, bool directory, struct err *err)
 		int result;
 
 		if (!fits)
-			return err_os(err, ENAMETOOLONG, "a part of the path");
+			return err_set(err, ERR_REFUSED, "a name in it is longer than %d bytes",
+				       NAME_MAX);
 		result = strcmp(name, "..") == 0 ? place_go_up(search, err)
 						 : place_step(search, name, directory, err);
 		if (result != 0)

@@ -42,7 +42,7 @@ static int source_refuse_kind(const struct source_entry *entry, struct err *err)
 			   : S_ISFIFO(entry->st.st_mode) ? "a fifo"
 							 : "a device";
 
-	return err_set(err, ERR_INVALID, "%s: COPY takes files, directories and links, this is %s",
+	return err_set(err, ERR_REFUSED, "%s: COPY takes files, directories and links, this is %s",
 		       *entry->path ? entry->path : entry->name, what);
 }
 
@@ -164,6 +164,19 @@ static int source_visit_name(struct walk *walk, int dirfd, const char *name, str
 	return result;
 }
 
+/* The name itself is there, and leads no further. */
+static int source_refuse_end(int dirfd, const char *name, const char *source, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s is not in the context: %s is a link that leads elsewhere",
+			       source, name);
+	return err_set(err, ERR_NOT_FOUND, "%s is not in the context: %s is no directory", source,
+		       name);
+}
+
 /* Name what is missing, and what was there instead. */
 static int source_refuse_missing(int contextfd, const char *source, struct str clean,
 				 struct err *err)
@@ -191,6 +204,8 @@ static int source_refuse_missing(int contextfd, const char *source, struct str c
 		for (size_t i = 0; i < names.count; i++)
 			nearest_offer(&nearest, str_of(names.at[i]));
 	}
+	if (str_equal(str_of(nearest.name), part))
+		return source_refuse_end(dirfd, nearest.name, source, err);
 	return err_set(err, ERR_NOT_FOUND, "%s is not in the context%s%s%s", source,
 		       *nearest.name ? "; did you mean " : "", nearest.name,
 		       *nearest.name ? "?" : "");
@@ -205,7 +220,10 @@ static int source_open(int contextfd, const char *source, struct str clean,
 	if (fd < 0 && err->kind == ERR_OS && (err->os == ENOENT || err->os == ENOTDIR))
 		return source_refuse_missing(contextfd, source, clean, err);
 	if (fd < 0 && err->kind == ERR_OS && err->os == ELOOP)
-		return err_set(err, ERR_INVALID, "%s: too many symlinks on the way", source);
+		return err_set(err, ERR_REFUSED, "%s: too many symlinks on the way", source);
+	if (fd < 0 && err->kind == ERR_OS && err->os == ENAMETOOLONG)
+		return err_set(err, ERR_REFUSED, "%s: a name in it is longer than %d bytes", source,
+			       NAME_MAX);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &entry->st) < 0)

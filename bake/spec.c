@@ -252,6 +252,26 @@ static void spec_warn_unknown(json_t *object, const char *const *known, const ch
 	}
 }
 
+/* A machine's keys are no bake's; whoever wrote them may think otherwise. */
+static void spec_warn_unused(json_t *sandbox, const char *path, struct spec *out)
+{
+	char text[256];
+	size_t len = 0;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(sandbox, key, value)
+	{
+		if (strcmp(key, "image") != 0 && len < sizeof(text))
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						len ? ", " : "", key);
+	}
+	if (len > 0)
+		json_array_append_new(
+			out->warnings,
+			json_sprintf("%s: a bake uses image alone, not %s", path, text));
+}
+
 static int spec_check_subagents(const json_t *agent, const char *path, struct err *err)
 {
 	json_t *list = NULL;
@@ -298,6 +318,7 @@ static int spec_read_agent(json_t *agent, const char *path, struct spec *out, st
 	    json_need_object(sandbox, at, "image", &image, err) < 0)
 		return -1;
 	spec_warn_unknown(agent, known, path, out);
+	spec_warn_unused(sandbox, at, out);
 	return spec_read_image(image, image_at, out, err);
 }
 

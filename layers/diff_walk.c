@@ -140,7 +140,8 @@ static int walk_one(struct diff *diff, struct diff_dir *dir, const char *name, s
 		return walk_whiteout(diff, dir, name, err);
 	if (str_starts(str_of(name), STR(WHITEOUT_PREFIX)))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "in a layer a name that starts with %s is a deletion",
+			       "in a layer a name that starts with %s is a deletion; "
+			       "name it otherwise, or remove it before the step ends",
 			       WHITEOUT_PREFIX);
 	if (S_ISDIR(stat.st_mode))
 		return walk_subdir(diff, dir, name, &stat, err);

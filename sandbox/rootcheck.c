@@ -73,7 +73,8 @@ int rootcheck_cwd(int rootfd, const char *cwd, struct buf *out, struct err *err)
 	found = buf_str(&path);
 	if (rootcheck_is_below(found, STR("/proc")) || rootcheck_is_below(found, STR("/sys")) ||
 	    rootcheck_is_below(found, STR("/dev")))
-		return err_set(err, ERR_REFUSED, "working directory %s lies in " STR_FMT, cwd,
-			       STR_ARG(found));
+		return err_set(err, ERR_REFUSED,
+			       "working directory %s: nothing can be run in /proc, /sys or /dev",
+			       cwd);
 	return buf_add(out, found, err);
 }

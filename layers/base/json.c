@@ -12,6 +12,9 @@ int json_parse(struct str text, size_t max, json_t **out, struct err *err)
 	if (text.len > max)
 		return err_set(err, ERR_LIMIT, "JSON document of more than %zu bytes", max);
 	value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
+	if (!value && json_error_code(&why) == json_error_null_character)
+		return err_set(err, ERR_INVALID, "line %d column %d: \\u0000 is not allowed",
+			       why.line, why.column);
 	if (!value)
 		return err_set(err, ERR_INVALID, "line %d column %d: %s", why.line, why.column,
 			       why.text);

@@ -179,15 +179,15 @@ static void what_is_there_is_replaced_never_written_through(void **state)
 	/* directory over file, file over directory */
 	scene_dir(scene, "context/d/k", 0755);
 	scene_file(scene, "root/x/k", "file", 0644);
-	check_refused(scene, &spec, ERR_INVALID, "/x/k: is no directory");
+	check_refused(scene, &spec, ERR_REFUSED, "/x/k: is no directory");
 	assert_int_equal(unlinkat(scene->fd, "root/x/k", 0), 0);
 	assert_int_equal(unlinkat(scene->fd, "root/x/f", 0), 0);
 	scene_dir(scene, "root/x/f", 0755);
-	check_refused(scene, &spec, ERR_INVALID, "/x/f: is a directory and cannot become a file");
+	check_refused(scene, &spec, ERR_REFUSED, "/x/f: is a directory and cannot become a file");
 	spec.destination = "/victim";
-	check_refused(scene, &spec, ERR_INVALID, "/victim is no directory");
+	check_refused(scene, &spec, ERR_REFUSED, "/victim is no directory");
 	spec.destination = "/victim/below";
-	check_refused(scene, &spec, ERR_INVALID, "/victim is no directory");
+	check_refused(scene, &spec, ERR_REFUSED, "/victim is no directory");
 }
 
 static void the_destination_is_resolved_to_its_last_part(void **state)
@@ -284,7 +284,7 @@ static void rings_of_links_end(void **state)
 	scene_file(scene, "context/f", "x", 0644);
 	scene_link(scene, "root/a", "b");
 	scene_link(scene, "root/b", "a");
-	check_refused(scene, &spec, ERR_INVALID, "too many symlinks");
+	check_refused(scene, &spec, ERR_REFUSED, "too many symlinks");
 }
 
 static void hard_links_within_a_source_are_kept(void **state)
@@ -419,7 +419,7 @@ static void several_sources_need_a_directory(void **state)
 
 	scene_file(scene, "context/a", "a", 0644);
 	scene_file(scene, "context/b", "b", 0644);
-	check_refused(scene, &spec, ERR_INVALID, "/x is no directory; end it with /");
+	check_refused(scene, &spec, ERR_REFUSED, "/x is no directory; end it with /");
 	spec.destination = "/x/";
 	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
 	spec.destination = "/x";
@@ -499,7 +499,7 @@ static void owners_are_looked_up_in_the_root(void **state)
 			  ERR_NOT_FOUND);
 	for (size_t i = 0; i < 4; i++)
 		check_err(copy_find_owner(scene->rootfd, wrong[i], &uid, &gid, &err), &err,
-			  ERR_INVALID);
+			  ERR_REFUSED);
 	check_err(copy_find_owner(scene->rootfd, "65536", &uid, &gid, &err), &err, ERR_LIMIT);
 }
 
@@ -529,8 +529,8 @@ static void links_lead_to_working_directories_and_files_do_not(void **state)
 	check_ok(copy_make_workdir(scene->rootfd, "/l/more", "", 0, &err), &err);
 	assert_true(scene_has(scene, "root/srv/more"));
 	scene_file(scene, "root/f", "x", 0644);
-	check_err(copy_make_workdir(scene->rootfd, "/f", "", 0, &err), &err, ERR_INVALID);
-	check_err(copy_make_workdir(scene->rootfd, "/f/x", "", 0, &err), &err, ERR_INVALID);
+	check_err(copy_make_workdir(scene->rootfd, "/f", "", 0, &err), &err, ERR_REFUSED);
+	check_err(copy_make_workdir(scene->rootfd, "/f/x", "", 0, &err), &err, ERR_REFUSED);
 	check_err(copy_make_workdir(scene->rootfd, "/x", "nobody-here", 0, &err), &err,
 		  ERR_NOT_FOUND);
 }

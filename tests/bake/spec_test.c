@@ -27,7 +27,10 @@ static void check_seed(const struct spec *spec)
 	assert_true(str_equal(spec->steps[1], STR("RUN git clone x /workspace")));
 	assert_int_equal(spec->timeout_ms, SPEC_TIMEOUT_DEFAULT_MS);
 	assert_int_equal(spec->resources.memory_mb, 0); /* the sandbox's, not the bake's */
-	assert_int_equal(json_array_size(spec->warnings), 0);
+	assert_int_equal(json_array_size(spec->warnings), 1);
+	assert_non_null(strstr(json_string_value(json_array_get(spec->warnings, 0)),
+			       "sandbox: a bake uses image alone, not provider, resources, "
+			       "network, lifecycle"));
 	assert_string_equal(spec->platform.os, "linux");
 }
 
@@ -117,7 +120,7 @@ static const struct {
 	{"{\"base\": \"a\",\n \"steps\": [}", ERR_INVALID, "line 2 column"},
 	{"[]", ERR_INVALID, "expected an object, found an array"},
 	{"{\"base\": \"a\", \"base\": \"b\"}", ERR_INVALID, "duplicate"},
-	{IMAGE("\"steps\": [\"a\\u0000b\"]"), ERR_INVALID, "line 1 column"},
+	{IMAGE("\"steps\": [\"a\\u0000b\"]"), ERR_INVALID, "\\u0000 is not allowed"},
 	{IMAGE("\"steps\": [\"RUN a\", \"RUN b\", 3]"), ERR_INVALID,
 	 "steps[2]: expected a string, found an integer"},
 	{IMAGE("\"steps\": [null]"), ERR_INVALID, "steps[0]: expected a string, found null"},
