@@ -10,9 +10,24 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define RUNTIME_LOG_MAX ((size_t)64 << 10)
 #define RUNTIME_END_MS 5000
+
+/*
+ * Standard input of the runtime, at its end at once. A pipe of its own: a
+ * runtime makes its standard descriptors the machine's, whatever they are.
+ */
+static int runtime_open_input(struct err *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_os(err, errno, "make a pipe");
+	(void)close(fds[1]);
+	return fds[0];
+}
 
 static int runtime_spawn(const struct runtime *runtime, struct proc *out, struct err *err)
 {
@@ -24,14 +39,17 @@ static int runtime_spawn(const struct runtime *runtime, struct proc *out, struct
 	const char *const argv[] = {runtime->path, "--root",       state,       "--log",
 				    log,           "--log-format", "json",      "run",
 				    "--bundle",    runtime->dir,   runtime->id, NULL};
+	auto_close int input = runtime_open_input(err);
 	struct proc_spec spec = {.path = runtime->path,
 				 .argv = argv,
 				 .envp = envp,
-				 .fds = {-1, runtime->out_fd, runtime->out_fd},
+				 .fds = {input, runtime->out_fd, runtime->out_fd},
 				 .fd_count = 3,
 				 .new_session = true,
 				 .die_with_parent = true};
 
+	if (input < 0)
+		return -1;
 	(void)snprintf(state, sizeof(state), "%s/state", runtime->dir);
 	(void)snprintf(log, sizeof(log), "%s/log", runtime->dir);
 	return proc_spawn(&spec, out, err);

@@ -13,6 +13,7 @@
  * nothing but one program.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +24,24 @@
 #define AGENT_USAGE 64
 #define AGENT_BROKEN 70
 
+/*
+ * The runtime's own input is a pipe, which tools such as rg take for something
+ * to read; a command has what it would have anywhere, the machine's /dev/null.
+ */
+static void agent_open_input(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)dup2(fd, STDIN_FILENO);
+}
+
 static void agent_exec(char **argv, const sigset_t *mask)
 {
 	int os;
 
 	(void)setsid();
+	agent_open_input();
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	(void)execvp(argv[0], argv);
 	os = errno;

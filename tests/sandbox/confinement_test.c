@@ -149,6 +149,46 @@ static void devices_of_an_image_do_not_open(void **state)
 	rig_expect(machine, "dd if=/dev/zero bs=1 count=1 of=/dev/null 2>/dev/null", 0, "");
 }
 
+/* The runtime binds the host's own devices in, and makes its standard input its user's. */
+static void devices_of_the_host_stay_the_hosts(void **state)
+{
+	static const char *const names[] = {"/dev/null", "/dev/zero",    "/dev/full",
+					    "/dev/tty",  "/dev/urandom", "/dev/random"};
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+	struct stat before[COUNT];
+	struct stat after[COUNT];
+	struct done *done;
+
+	for (int i = 0; i < COUNT; i++)
+		assert_int_equal(stat(names[i], &before[i]), 0);
+	done = rig_shell(machine,
+			 "exec 2>/dev/shm/refusals; for f in /dev/null /dev/zero /dev/full "
+			 "/dev/tty /dev/urandom /dev/random /proc/self/fd/0; do "
+			 "chmod 0600 $f && echo $f; chown 12345 $f && echo $f; done");
+	/* The host gets its devices back before anything here may fail. */
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(stat(names[i], &after[i]), 0);
+		assert_int_equal(chown(names[i], before[i].st_uid, before[i].st_gid), 0);
+		assert_int_equal(chmod(names[i], before[i].st_mode & 07777), 0);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(after[i].st_mode, before[i].st_mode);
+		assert_int_equal(after[i].st_uid, before[i].st_uid);
+		assert_int_equal(after[i].st_gid, before[i].st_gid);
+	}
+	assert_int_equal(done->result, 0);
+	assert_string_equal(done->output, "");
+	test_free(done);
+}
+
+static void a_command_reads_nothing(void **state)
+{
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+
+	rig_expect(machine, "cat; cat /dev/stdin; [ -c /proc/self/fd/0 ]; echo $?", 0, "0\n");
+}
+
 static void processes_have_a_ceiling(void **state)
 {
 	struct rig *rig = *state;
@@ -211,6 +251,8 @@ int main(void)
 		cmocka_unit_test(the_kernel_is_out_of_reach),
 		cmocka_unit_test(another_user_has_no_capabilities),
 		cmocka_unit_test(devices_of_an_image_do_not_open),
+		cmocka_unit_test(devices_of_the_host_stay_the_hosts),
+		cmocka_unit_test(a_command_reads_nothing),
 		cmocka_unit_test(processes_have_a_ceiling),
 		cmocka_unit_test(processes_have_a_ceiling_unasked),
 		cmocka_unit_test(memory_has_a_ceiling),
