@@ -88,6 +88,8 @@ static int agent_init(char **argv)
 	sigset_t before;
 	pid_t command;
 
+	/* Nobody in the machine may trace, stop or read us: its end would wait for ours. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	/* The runtime is our parent: a machine whose owner was killed ends at once. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigemptyset(&waited);

@@ -189,6 +189,18 @@ static void a_command_reads_nothing(void **state)
 	rig_expect(machine, "cat; cat /dev/stdin; [ -c /proc/self/fd/0 ]; echo $?", 0, "0\n");
 }
 
+/* What reading these asks the kernel for is what ptrace() asks: a traced pid 1 never ends. */
+static void the_first_process_cannot_be_traced(void **state)
+{
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+
+	rig_expect(machine,
+		   "for f in environ auxv maps mem; do cat /proc/1/$f >/dev/null 2>&1 && echo $f; "
+		   "done; (echo x >/proc/1/fd/1) 2>/dev/null && echo x; cat /proc/$$/environ "
+		   ">/dev/null && echo own",
+		   0, "own\n");
+}
+
 static void processes_have_a_ceiling(void **state)
 {
 	struct rig *rig = *state;
@@ -253,6 +265,7 @@ int main(void)
 		cmocka_unit_test(devices_of_an_image_do_not_open),
 		cmocka_unit_test(devices_of_the_host_stay_the_hosts),
 		cmocka_unit_test(a_command_reads_nothing),
+		cmocka_unit_test(the_first_process_cannot_be_traced),
 		cmocka_unit_test(processes_have_a_ceiling),
 		cmocka_unit_test(processes_have_a_ceiling_unasked),
 		cmocka_unit_test(memory_has_a_ceiling),
