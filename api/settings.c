@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 #define SETTINGS_MAP_MIN ((uint64_t)1024 * 1024)
-#define SETTINGS_COLUMNS 100 /* of a terminal that does not say */
+#define SETTINGS_MAP_MAX ((uint64_t)64 << 40) /* half of what x86-64 addresses */
+#define SETTINGS_COLUMNS 100                  /* of a terminal that does not say */
 
 static char *settings_join(const char *a, const char *b)
 {
@@ -107,16 +108,18 @@ static int settings_programs(struct cli *cli, struct err *err)
 static int settings_map_bytes(struct cli *cli, struct err *err)
 {
 	const char *text;
-	char *end;
+	struct str rest;
 	int set = settings_variable("HEARTH_MAP_BYTES", &text, err);
 
 	if (set <= 0)
 		return set;
-	errno = 0;
-	cli->map_bytes = strtoull(text, &end, 10);
-	if (errno || *end || cli->map_bytes < SETTINGS_MAP_MIN)
-		return err_set(err, ERR_INVALID,
-			       "HEARTH_MAP_BYTES: expected at least 1048576 bytes, found %s", text);
+	rest = str_of(text);
+	if (!str_take_number(&rest, &cli->map_bytes) || rest.len > 0 ||
+	    cli->map_bytes < SETTINGS_MAP_MIN || cli->map_bytes > SETTINGS_MAP_MAX)
+		return err_set(
+			err, ERR_INVALID,
+			"HEARTH_MAP_BYTES: expected 1048576 to 70368744177664 bytes, found %s",
+			text);
 	return 0;
 }
 

@@ -4,7 +4,8 @@
  * then defaults. settings.c is the only file that reads the environment.
  *
  *	HEARTH_DATA       the data directory
- *	HEARTH_MAP_BYTES  size of the store's maps, for hosts without the address space
+ *	HEARTH_MAP_BYTES  bytes of each of the store's two maps, for hosts without
+ *	                  the address space
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
  *	DOCKER_CONFIG     the directory of config.json, for credentials

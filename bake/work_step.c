@@ -138,7 +138,9 @@ static int work_run(struct step_work *work, struct err *err)
 	if (machine_run(work->machine, &command, &work->exit_code, err) < 0)
 		return -1;
 	if (machine_check_room(work->machine, err) < 0)
-		return err_ctx(err, "the command ended with exit code %d on a full disk",
+		return err_ctx(err,
+			       "the command ended with exit code %d where nothing more can be "
+			       "written",
 			       work->exit_code);
 	if (work->exit_code != 0)
 		return err_set(err, ERR_STEP, "the command ended with exit code %d",

@@ -232,6 +232,7 @@ static void a_placed_tree_is_a_miss_until_recorded(void **state)
 	auto_close int hold = place(fixture->store, &id, "mark");
 	struct err err = {0};
 
+	assert_true(hold >= 0);
 	assert_int_equal(tree_find(fixture->store, &id, &err), 0);
 	sweep(fixture->store);
 	assert_true(tree_has(fixture->store, &id, "mark"));
