@@ -99,6 +99,16 @@ static int instruction_refuse_heredoc(struct err *err)
 	return err_set(err, ERR_REFUSED, "heredocs (<<NAME) are not supported yet");
 }
 
+static int instruction_check_argument(size_t len, struct err *err)
+{
+	if (len > INSTRUCTION_ARGUMENT_MAX)
+		return err_set(
+			err, ERR_REFUSED,
+			"an argument of %zu bytes; Linux takes %zu: COPY a script, and RUN it", len,
+			INSTRUCTION_ARGUMENT_MAX);
+	return 0;
+}
+
 static int instruction_read_run(struct instruction *to, struct str rest, struct err *err)
 {
 	int json = words_from_json(rest, &to->args, err);
@@ -110,10 +120,16 @@ static int instruction_read_run(struct instruction *to, struct str rest, struct 
 		return err_set(err, ERR_REFUSED, "a command is missing");
 	if (to->exec_form && to->args.at[0][0] == '\0')
 		return err_set(err, ERR_REFUSED, "the program's name is empty");
+	for (size_t i = 0; i < to->args.count; i++) {
+		if (instruction_check_argument(strlen(to->args.at[i]), err) < 0)
+			return -1;
+	}
 	if (to->exec_form)
 		return 0;
 	if (words_have_heredoc(rest))
 		return instruction_refuse_heredoc(err);
+	if (instruction_check_argument(rest.len, err) < 0)
+		return -1;
 	to->command = strndup(rest.ptr, rest.len);
 	if (!to->command)
 		abort();

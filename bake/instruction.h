@@ -18,8 +18,9 @@
 enum instruction_kind { INSTRUCTION_RUN, INSTRUCTION_COPY, INSTRUCTION_ENV, INSTRUCTION_WORKDIR };
 
 #define INSTRUCTION_WORDS_MAX 4096
-#define INSTRUCTION_MAX ((size_t)1024 * 1024)          /* a step of a MiB or more is refused */
-#define INSTRUCTION_TEXT_MAX ((size_t)8 * 1024 * 1024) /* canonical, and expanded */
+#define INSTRUCTION_MAX ((size_t)1024 * 1024)             /* a step of a MiB or more is refused */
+#define INSTRUCTION_ARGUMENT_MAX ((size_t)128 * 1024 - 1) /* execve(2), MAX_ARG_STRLEN */
+#define INSTRUCTION_TEXT_MAX ((size_t)8 * 1024 * 1024)    /* canonical, and expanded */
 
 struct words {
 	char **at; /* owned, NUL-terminated strings */

@@ -4,6 +4,7 @@
 #include "layers/base/fd.h"
 #include "layers/base/json.h"
 #include "layers/base/path.h"
+#include "sandbox/agent/report.h"
 #include "sandbox/cgroup_priv.h"
 
 #include <fcntl.h>
@@ -29,24 +30,27 @@ static int runtime_open_input(struct err *err)
 	return fds[0];
 }
 
-static int runtime_spawn(const struct runtime *runtime, struct proc *out, struct err *err)
+static int runtime_spawn(const struct runtime *runtime, int reportfd, struct proc *out,
+			 struct err *err)
 {
 	static const char *const envp[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
 					   "/sbin:/bin",
 					   NULL};
 	char state[PATH_TEXT_MAX];
 	char log[PATH_TEXT_MAX];
-	const char *const argv[] = {runtime->path, "--root",       state,       "--log",
-				    log,           "--log-format", "json",      "run",
-				    "--bundle",    runtime->dir,   runtime->id, NULL};
+	const char *const argv[] = {runtime->path,    "--root", state, "--log",    log,
+				    "--log-format",   "json",   "run", "--bundle", runtime->dir,
+				    "--preserve-fds", "1", /* REPORT_FD */
+				    runtime->id,      NULL};
 	auto_close int input = runtime_open_input(err);
-	struct proc_spec spec = {.path = runtime->path,
-				 .argv = argv,
-				 .envp = envp,
-				 .fds = {input, runtime->out_fd, runtime->out_fd},
-				 .fd_count = 3,
-				 .new_session = true,
-				 .die_with_parent = true};
+	struct proc_spec spec = {
+		.path = runtime->path,
+		.argv = argv,
+		.envp = envp,
+		.fds = {input, runtime->out_fd, runtime->out_fd, [REPORT_FD] = reportfd},
+		.fd_count = REPORT_FD + 1,
+		.new_session = true,
+		.die_with_parent = true};
 
 	if (input < 0)
 		return -1;
@@ -107,31 +111,79 @@ static bool runtime_complaint(struct str log, struct err *err)
 	return found;
 }
 
-/*
- * A runtime that fails and a command that exits with 1 look alike from
- * outside; only the former leaves an error in the log.
- */
-static int runtime_check_started(const struct runtime *runtime, struct err *err)
+/* Why no command was started: the runtime's own words, where it has any. */
+static int runtime_not_started(const struct runtime *runtime, int status, struct err *err)
 {
 	auto_close int fd = openat(runtime->dirfd, "log", O_RDONLY | O_CLOEXEC);
 	auto_buf struct buf log = BUF_INIT(RUNTIME_LOG_MAX);
 
 	if (fd >= 0 && fd_read_all(fd, &log, err) < 0)
 		return err_ctx(err, "log of %s", runtime->path);
-	if (!runtime_complaint(buf_str(&log), err))
+	if (runtime_complaint(buf_str(&log), err))
+		return err_ctx(err, "%s", runtime->path);
+	if (status > 128)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "%s was killed by signal %d before it had started the command",
+			       runtime->path, status - 128);
+	return err_set(err, ERR_UNSUPPORTED, "%s ended with exit code %d and started no command",
+		       runtime->path, status);
+}
+
+static int runtime_broken(int os, struct err *err)
+{
+	if (os == EAGAIN)
+		return err_set(err, ERR_LIMIT,
+			       "no process is left for the command: raise resources.pids");
+	return err_os(err, os, "start the command");
+}
+
+/* What the machine reported, once nobody is left who could report more. */
+static int runtime_judge(const struct runtime *runtime, int reportfd, int status, int *out_status,
+			 struct err *err)
+{
+	struct report last = {0};
+	struct report next;
+
+	while (read(reportfd, &next, sizeof(next)) == (ssize_t)sizeof(next))
+		last = next;
+	switch (last.event) {
+	case REPORT_ENDED:
+		*out_status = last.value;
 		return 0;
-	return err_ctx(err, "%s", runtime->path);
+	case REPORT_BROKEN:
+		return runtime_broken(last.value, err);
+	case REPORT_STARTED:
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the machine was killed before its command had ended");
+	default:
+		return runtime_not_started(runtime, status, err);
+	}
+}
+
+/* Spawn it, with the writing end of a pipe whose reading end never blocks. */
+static int runtime_start(const struct runtime *runtime, struct proc *out, int *out_reportfd,
+			 struct err *err)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_os(err, errno, "make a pipe");
+	auto_close int theirs = fds[1];
+
+	*out_reportfd = fds[0];
+	return runtime_spawn(runtime, theirs, out, err);
 }
 
 int runtime_run(const struct runtime *runtime, int *out_status, struct err *err)
 {
 	auto_close int cgroupfd = cgroup_open_root(err);
 	auto_proc struct proc proc = PROC_INIT;
+	auto_close int reportfd = -1;
 	struct err end;
 	int status = 0;
 	int result;
 
-	if (cgroupfd < 0 || runtime_spawn(runtime, &proc, err) < 0)
+	if (cgroupfd < 0 || runtime_start(runtime, &proc, &reportfd, err) < 0)
 		return -1;
 	result = runtime_wait(runtime, &proc, cgroupfd, &status, err);
 	if (cgroup_end(cgroupfd, runtime->id, &end) < 0 && result == 0) {
@@ -140,8 +192,5 @@ int runtime_run(const struct runtime *runtime, int *out_status, struct err *err)
 	}
 	if (result < 0)
 		return -1;
-	if (status != 0 && runtime_check_started(runtime, err) < 0)
-		return -1;
-	*out_status = status;
-	return 0;
+	return runtime_judge(runtime, reportfd, status, out_status, err);
 }

@@ -6,12 +6,14 @@
  *
  * runs one command: finds it by the step's own PATH, passes signals on to
  * everything in the machine, reaps what others leave behind, and ends as the
- * command ends (128 and the signal's number for a signal). When it ends, the
- * kernel kills whatever else still runs in the pid namespace.
+ * command ends (128 and the signal's number for a signal), which it reports.
+ * When it ends, the kernel kills whatever else still runs in the pid namespace.
  *
  * It is static and asks for no library of the image, since an image may hold
  * nothing but one program.
  */
+#include "sandbox/agent/report.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,6 +25,14 @@
 
 #define AGENT_USAGE 64
 #define AGENT_BROKEN 70
+
+static void agent_report(enum report_event event, int value)
+{
+	const struct report report = {(uint8_t)event, (uint8_t)value};
+
+	while (write(REPORT_FD, &report, sizeof(report)) < 0 && errno == EINTR)
+		continue;
+}
 
 /*
  * The runtime's own input is a pipe, which tools such as rg take for something
@@ -87,6 +97,7 @@ static int agent_init(char **argv)
 	sigset_t waited;
 	sigset_t before;
 	pid_t command;
+	int status;
 
 	/* Nobody in the machine may trace, stop or read us: its end would wait for ours. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
@@ -96,20 +107,27 @@ static int agent_init(char **argv)
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
 		sigaddset(&waited, passed[i]);
 	(void)sigprocmask(SIG_BLOCK, &waited, &before);
+	agent_report(REPORT_STARTED, 0);
 	command = fork();
 	if (command == 0)
 		agent_exec(argv, &before);
 	if (command < 0) {
-		(void)dprintf(STDERR_FILENO, "exec: %s: %s\n", argv[0], strerror(errno));
+		agent_report(REPORT_BROKEN, errno);
 		return AGENT_BROKEN;
 	}
-	return agent_serve(command, &waited);
+	status = agent_serve(command, &waited);
+	agent_report(REPORT_ENDED, status);
+	return status;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc < 4 || strcmp(argv[1], "init") != 0 || strcmp(argv[2], "--") != 0) {
 		(void)dprintf(STDERR_FILENO, "usage: hearth-agent init -- PROGRAM [ARGUMENT...]\n");
+		return AGENT_USAGE;
+	}
+	if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0) {
+		(void)dprintf(STDERR_FILENO, "hearth-agent: nobody reads its reports\n");
 		return AGENT_USAGE;
 	}
 	return agent_init(argv + 3);

@@ -47,6 +47,10 @@ for program in hearth hearth-worker crun .hearth-init; do
 		check "the bake ends with a code ($status)" test "$status" != 0
 		holds "and a sentence" "$said" '^hearth: .*step 2.*'
 	fi
+	if [ "$program" = crun ] || [ "$program" = .hearth-init ]; then
+		same "which is not the command's" "$status" 75
+		holds "and says who ended" "$said" 'the machine was killed before its command had ended'
+	fi
 	spec "$work/next.json" "$base" "RUN head -c 64 /dev/urandom | sha256sum > /one" "RUN echo after $program > /after"
 	holds "the next bake works" "$(bake "$work/next.json")" '^sha256:'
 	same "on what was there" "$(cached)" 1

@@ -460,6 +460,58 @@ static void a_runtime_that_fails_says_why(void **state)
 	rig_assert_nothing_runs(rig);
 }
 
+/* Its exit code is no result, whatever it is. */
+static void a_runtime_that_starts_nothing_has_no_result(void **state)
+{
+	static const char *const liars[] = {"/bin/true", "/bin/false"};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < sizeof(liars) / sizeof(liars[0]); i++) {
+		struct machine_spec spec = {.store = rig->store,
+					    .diff_ids = &rig->base,
+					    .diff_id_count = 1,
+					    .network = NETWORK_NONE,
+					    .runtime = liars[i],
+					    .agent_path = AGENT_PATH};
+		AUTO(machine) struct machine *machine = NULL;
+		struct done *done;
+		struct err err = {0};
+
+		check_ok(machine_open(&spec, &machine, &err), &err);
+		done = rig_shell(machine, "echo lied");
+		check_err(done->result, &done->err, ERR_UNSUPPORTED);
+		assert_non_null(strstr(done->err.text, "started no command"));
+		test_free(done);
+	}
+	rig_assert_nothing_runs(rig);
+}
+
+static void a_command_without_a_process_left_says_so(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine =
+		rig_open_machine(rig, &rig->base, 1, (struct machine_limits){.pids = 1});
+	struct done *done = rig_shell(machine, "true");
+
+	assert_int_equal(done->result, -1);
+	assert_non_null(strstr(done->err.text, "pids"));
+	test_free(done);
+	rig_assert_nothing_runs(rig);
+}
+
+static void a_command_cannot_write_its_own_report(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine) struct machine *machine = rig_plain_machine(rig);
+
+	rig_expect(machine,
+		   "for fd in /proc/self/fd/3 /proc/1/fd/3; do printf '\\002\\000' >$fd; done "
+		   "2>/dev/null; exit 5",
+		   5, "");
+	rig_assert_nothing_runs(rig);
+}
+
 /* The role: a machine that runs until its owner is killed. */
 static int own_forever(const char *dir)
 {
@@ -598,6 +650,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_upper_directory_becomes_the_next_machines_tree),
 		cmocka_unit_test(another_runtime_runs_the_same_machine),
 		cmocka_unit_test(a_runtime_that_fails_says_why),
+		cmocka_unit_test(a_runtime_that_starts_nothing_has_no_result),
+		cmocka_unit_test(a_command_without_a_process_left_says_so),
+		cmocka_unit_test(a_command_cannot_write_its_own_report),
 		cmocka_unit_test(what_a_killed_owner_leaves_is_swept),
 		cmocka_unit_test(one_that_stays_keeps_no_other_from_being_swept),
 		cmocka_unit_test(nothing_is_left_and_the_host_sees_nothing),
