@@ -22,7 +22,7 @@
 #define JOBS_SPARE 14 /* for when the collector waits for a disk, or somebody for a core */
 #define JOBS_MAX (2 * LAYER_WORKERS_MAX + JOBS_SPARE)
 #define JOBS_INLINE 2                     /* chunks before threads are started */
-#define WRITER_BUFFER (2 * LAYER_CUT_MAX) /* bytes not cut yet */
+#define WRITER_BUFFER (4 * LAYER_CUT_MAX) /* bytes not cut yet; what is over moves to the front */
 
 enum job_state { JOB_FREE, JOB_FILLED, JOB_TAKEN, JOB_DONE };
 
