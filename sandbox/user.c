@@ -133,7 +133,7 @@ int user_find(struct str passwd, struct str group, struct str text, struct user 
 	group_text = text;
 	known = user_find_line(passwd, name, &line);
 	if (!user_number(name, &id) && (!known || !user_number(line.fields[2], &id)))
-		return err_set(err, ERR_NOT_FOUND, "no user " STR_FMT " in the image",
+		return err_set(err, ERR_NOT_FOUND, "no user \"" STR_FMT "\" in the image",
 			       STR_ARG(name));
 	if (user_check_id(id, name, err) < 0)
 		return -1;

@@ -114,6 +114,17 @@ static void wrong_users_are_refused(void **state)
 	}
 }
 
+static void a_user_without_a_name_is_seen(void **state)
+{
+	struct user user;
+	struct err err = {0};
+
+	(void)state;
+	check_err(user_find(str_of(passwd), str_of(group), STR(":staff"), &user, &err), &err,
+		  ERR_NOT_FOUND);
+	assert_string_equal(err.text, "no user \"\" in the image");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +134,7 @@ int main(void)
 		cmocka_unit_test(a_group_replaces_the_users_own),
 		cmocka_unit_test(short_lines_lose_only_what_they_lack),
 		cmocka_unit_test(wrong_users_are_refused),
+		cmocka_unit_test(a_user_without_a_name_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
