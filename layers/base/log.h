@@ -5,9 +5,12 @@
  *	2024-05-01T12:00:00Z info  layers  blob stored digest=sha256:9f86… bytes=4096
  *
  * An event is a constant lower-case phrase, then key=value pairs; the phrase
- * is what one greps for, so it never contains data. Library code logs only at
- * debug: its errors go up through struct err and are logged once, at the door.
- * Only what is gone on without, and has no way up, is a warning.
+ * is what one greps for, so it never contains data. Control characters of the
+ * data are written as "?", so that a line is one line.
+ *
+ * Library code logs only at debug: its errors go up through struct err and are
+ * logged once, at the door. Only what is gone on without, and has no way up, is
+ * a warning.
  */
 #pragma once
 

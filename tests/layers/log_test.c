@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Whether a line of this level and module comes out on standard error. */
-static bool is_shown(enum log_level level, const char *module)
+/* Whether a line that quotes this comes out on standard error, and holds that. */
+static bool shows(enum log_level level, const char *module, const char *quoted, const char *held)
 {
 	auto_buf struct buf text = BUF_INIT(4096);
 	auto_close int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -18,12 +18,16 @@ static bool is_shown(enum log_level level, const char *module)
 
 	assert_true(saved >= 0 && file >= 0);
 	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
-	log_write(level, module, "something happened count=%d", 3);
+	log_write(level, module, "something happened text=%s", quoted);
 	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
 	assert_int_equal(lseek(file, 0, SEEK_SET), 0);
 	check_ok(fd_read_all(file, &text, &err), &err);
-	return text.len > 0 && strstr(text.ptr, "something happened count=3\n") &&
-	       strstr(text.ptr, module);
+	return text.len > 0 && strstr(text.ptr, held) && strstr(text.ptr, module);
+}
+
+static bool is_shown(enum log_level level, const char *module)
+{
+	return shows(level, module, "a b", "something happened text=a b\n");
 }
 
 static void debug_lines_are_of_the_modules_that_were_named(void **state)
@@ -52,11 +56,19 @@ static void an_unknown_module_changes_nothing(void **state)
 	assert_false(is_shown(LOG_DEBUG, "layers"));
 }
 
+static void what_a_line_quotes_neither_ends_it_nor_steers_a_terminal(void **state)
+{
+	(void)state;
+	assert_true(shows(LOG_WARN, "layers", "a\nb\033[31m\xc2\x9b\x7f", "text=a?b?[31m???\n"));
+	assert_true(shows(LOG_WARN, "layers", "h\xc3\xa9", "text=h\xc3\xa9\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(debug_lines_are_of_the_modules_that_were_named),
 		cmocka_unit_test(an_unknown_module_changes_nothing),
+		cmocka_unit_test(what_a_line_quotes_neither_ends_it_nor_steers_a_terminal),
 	};
 
 	return cmocka_run_group_tests_name("layers/log", tests, NULL, NULL);
