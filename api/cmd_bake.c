@@ -90,11 +90,10 @@ static int bake_read_file(const struct cli *cli, struct buf *out, struct err *er
 /* To a terminal, perhaps: what it quotes is the spec's. */
 static void bake_warn(const char *path, const char *warning)
 {
-	auto_buf struct buf text = BUF_INIT((size_t)4 * 1024);
-	struct err ignored;
+	auto_free char *name = human_text(str_of(path));
+	auto_free char *text = human_text(str_of(warning));
 
-	if (human_line(str_of(warning), 1000, &text, &ignored) == 0)
-		(void)fprintf(stderr, "hearth: warning: %s: %s\n", path, buf_str(&text).ptr);
+	(void)fprintf(stderr, "hearth: warning: %s: %s\n", name, text);
 }
 
 static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)
@@ -285,8 +284,7 @@ static json_t *bake_error_json(const struct bake_result *result, const struct er
 
 static void bake_print_json(json_t *owned)
 {
-	(void)json_dumpf(owned, stdout, JSON_COMPACT);
-	(void)putchar('\n');
+	human_json(owned, stdout);
 	json_decref(owned);
 }
 

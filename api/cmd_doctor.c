@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_doctor.c - `hearth doctor`: what this host can do, and what to do about it. */
 #include "api/cli.h"
+#include "api/human.h"
 #include "bake/asker.h"
 
 #include <string.h>
@@ -14,8 +15,10 @@ static const char *doctor_text(const json_t *check, const char *key)
 
 static void doctor_print(const json_t *check)
 {
+	auto_free char *found = human_text(str_of(doctor_text(check, "found")));
+
 	(void)printf("%-5s %-16s %s\n", doctor_text(check, "verdict"), doctor_text(check, "name"),
-		     doctor_text(check, "found"));
+		     found);
 	if (*doctor_text(check, "advice"))
 		(void)printf("%-5s %-16s -> %s\n", "", "", doctor_text(check, "advice"));
 }
@@ -37,10 +40,8 @@ static int run(struct cli *cli, struct err *err)
 		if (!cli_has(cli, "json"))
 			doctor_print(check);
 	}
-	if (cli_has(cli, "json")) {
-		(void)json_dumpf(checks, stdout, JSON_COMPACT);
-		(void)putchar('\n');
-	}
+	if (cli_has(cli, "json"))
+		human_json(checks, stdout);
 	if (failed > 0)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "%zu of %zu checks failed: this host cannot "

@@ -5,6 +5,7 @@
 #include "api/lookup.h"
 
 #define HISTORY_COLUMNS ((size_t)200) /* of a step's text */
+#define HISTORY_CREATED_COLUMNS ((size_t)24)
 
 static json_t *history_row(const struct lookup *image, const json_t *entry, size_t *layer)
 {
@@ -30,16 +31,17 @@ static json_t *history_row(const struct lookup *image, const json_t *entry, size
 static int history_print(const json_t *row, struct err *err)
 {
 	auto_buf struct buf step = BUF_INIT(4 * HISTORY_COLUMNS + 1);
-	const json_t *created_by = json_object_get(row, "step");
-	const char *created = json_string_value(json_object_get(row, "created"));
+	auto_buf struct buf created = BUF_INIT(4 * HISTORY_CREATED_COLUMNS + 1);
 	char size[HUMAN_TEXT_MAX] = "-";
 
 	if (json_is_string(json_object_get(row, "layer")))
 		human_size((uint64_t)json_integer_value(json_object_get(row, "sizeBytes")), size);
-	if (json_is_string(created_by) &&
-	    human_line(json_str(created_by), HISTORY_COLUMNS, &step, err) < 0)
+	if (human_line(json_str(json_object_get(row, "created")), HISTORY_CREATED_COLUMNS, &created,
+		       err) < 0 ||
+	    human_line(json_str(json_object_get(row, "step")), HISTORY_COLUMNS, &step, err) < 0)
 		return -1;
-	(void)printf("%-24.24s %10s  %s\n", created ? created : "-", size, buf_str(&step).ptr);
+	(void)printf("%-24s %10s  %s\n", created.len > 0 ? created.ptr : "-", size,
+		     buf_str(&step).ptr);
 	return 0;
 }
 
@@ -58,8 +60,7 @@ static int run(struct cli *cli, struct err *err)
 		(void)json_array_append_new(
 			rows, history_row(&image, json_array_get(history, i), &layer));
 	if (cli_has(cli, "json")) {
-		(void)json_dumpf(rows, stdout, JSON_COMPACT);
-		(void)putchar('\n');
+		human_json(rows, stdout);
 		return 0;
 	}
 	(void)printf("%-24s %10s  %s\n", "CREATED", "SIZE", "STEP");

@@ -5,7 +5,6 @@
 #include "api/lookup.h"
 #include "bake/image.h"
 #include "layers/base/clock.h"
-#include "layers/base/json.h"
 #include "registry/tag.h"
 
 #include <string.h>
@@ -83,7 +82,8 @@ static int images_print_json(struct store *store, const struct row *row, json_t 
 	(void)json_array_append_new(out, value);
 	if (lookup_read(store, &row->digest, &image, err) < 0)
 		return -1;
-	(void)json_object_set_new(value, "name", row->name ? json_string(row->name) : json_null());
+	(void)json_object_set_new(value, "name",
+				  row->name ? json_from_str(str_of(row->name)) : json_null());
 	(void)json_object_set_new(value, "digest",
 				  json_string(digest_format(&row->digest, digest)));
 	(void)json_object_set_new(value, "platform",
@@ -99,15 +99,16 @@ static int images_print_json(struct store *store, const struct row *row, json_t 
 static int images_print_row(struct store *store, const struct row *row, struct err *err)
 {
 	auto_lookup struct lookup image = LOOKUP_INIT;
+	auto_free char *name = human_text(str_of(row->name ? row->name : "-"));
 	char hex[DIGEST_HEX_MAX];
 	char size[HUMAN_TEXT_MAX];
 	char age[HUMAN_TEXT_MAX];
 
 	if (lookup_read(store, &row->digest, &image, err) < 0)
 		return -1;
-	(void)printf("%-44s %.12s %10s %6zu  %s\n", row->name ? row->name : "-",
-		     digest_hex(&row->digest, hex), human_size(lookup_size(&image), size),
-		     image.manifest.layer_count, human_age(clock_now_ms() - row->at_ms, age));
+	(void)printf("%-44s %.12s %10s %6zu  %s\n", name, digest_hex(&row->digest, hex),
+		     human_size(lookup_size(&image), size), image.manifest.layer_count,
+		     human_age(clock_now_ms() - row->at_ms, age));
 	return 0;
 }
 
@@ -125,10 +126,8 @@ static int images_print(const struct cli *cli, struct store *store, const struct
 			  : images_print_row(store, &rows->at[i], err)) < 0)
 			return -1;
 	}
-	if (json) {
-		(void)json_dumpf(list, stdout, JSON_COMPACT);
-		(void)putchar('\n');
-	}
+	if (json)
+		human_json(list, stdout);
 	return 0;
 }
 

@@ -4,17 +4,23 @@
 #include "api/human.h"
 #include "api/lookup.h"
 
+static void inspect_line(const char *title, const json_t *value)
+{
+	auto_free char *text = human_text(json_str(value));
+
+	(void)printf("%-12s%s\n", title, text);
+}
+
 static void inspect_strings(const char *title, const json_t *array)
 {
 	for (size_t i = 0; i < json_array_size(array); i++)
-		(void)printf("%-12s%s\n", i == 0 ? title : "",
-			     json_string_value(json_array_get(array, i)));
+		inspect_line(i == 0 ? title : "", json_array_get(array, i));
 }
 
 static void inspect_string(const char *title, const json_t *value)
 {
 	if (json_string_length(value) > 0)
-		(void)printf("%-12s%s\n", title, json_string_value(value));
+		inspect_line(title, value);
 }
 
 static void inspect_layers(const struct lookup *image)
@@ -58,8 +64,7 @@ static void inspect_json(const struct lookup *image)
 	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)lookup_size(image)));
 	(void)json_object_set(value, "manifest", image->manifest.document);
 	(void)json_object_set(value, "config", image->config.document);
-	(void)json_dumpf(value, stdout, JSON_COMPACT);
-	(void)putchar('\n');
+	human_json(value, stdout);
 }
 
 static int run(struct cli *cli, struct err *err)

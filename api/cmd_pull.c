@@ -2,6 +2,7 @@
 /* cmd_pull.c - `hearth pull`: an image from a registry or a layout, into the store. */
 #include "api/access.h"
 #include "api/cli.h"
+#include "api/human.h"
 #include "api/progress.h"
 #include "api/settings.h"
 #include "bake/base.h"
@@ -33,8 +34,7 @@ static int pull_show_end(struct progress *progress, const json_t *answer, struct
 static void pull_print(const struct cli *cli, const json_t *answer)
 {
 	if (cli_has(cli, "json")) {
-		(void)json_dumpf(answer, stdout, JSON_COMPACT);
-		(void)putchar('\n');
+		human_json(answer, stdout);
 		return;
 	}
 	(void)printf("%s\n", json_string_value(json_object_get(answer, "manifest")));

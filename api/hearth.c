@@ -69,15 +69,12 @@ static int main_fail(const struct err *err, const struct cancel *cancel)
 {
 	const char *advice = main_advice(err->kind);
 	FILE *out = outlet_open(STDERR_FILENO, cancel);
-	auto_buf struct buf text = BUF_INIT(4 * sizeof(err->text));
-	struct err ignored;
+	/* It may quote an image, a registry or a spec. */
+	auto_free char *text = human_text(str_of(err->text));
 
 	(void)fflush(stdout);
-	/* It may quote an image, a registry or a spec. */
-	if (human_line(str_of(err->text), sizeof(err->text), &text, &ignored) < 0)
-		buf_clear(&text);
 	if (out)
-		(void)fprintf(out, "hearth: %s\n", buf_str(&text).ptr);
+		(void)fprintf(out, "hearth: %s\n", text);
 	if (out && advice)
 		(void)fprintf(out, "hearth: %s\n", advice);
 	if (out)

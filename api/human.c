@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/human.h"
 
-#include "layers/base/json.h"
-
-#include <stdio.h>
-
 const char *human_size(uint64_t bytes, char text[static HUMAN_TEXT_MAX])
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
@@ -109,4 +105,20 @@ int human_line(struct str text, size_t width, struct buf *out, struct err *err)
 		rest.len -= n;
 	}
 	return 0;
+}
+
+char *human_text(struct str text)
+{
+	struct buf out = BUF_INIT(3 * text.len + 1);
+	struct err err;
+
+	if (human_line(text, text.len, &out, &err) < 0 || buf_add(&out, STR(""), &err) < 0)
+		abort(); /* three bytes for each is the ceiling */
+	return out.ptr;
+}
+
+void human_json(const json_t *value, FILE *out)
+{
+	(void)json_dumpf(value, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	(void)fputc('\n', out);
 }

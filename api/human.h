@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* human.h - sizes and durations as people read them. */
+/* human.h - sizes, durations and foreign text as people read them. */
 #pragma once
 
-#include "layers/base/buf.h"
+#include "layers/base/json.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 #define HUMAN_TEXT_MAX ((size_t)32)
 
@@ -22,3 +23,9 @@ const char *human_age(int64_t ms, char text[static HUMAN_TEXT_MAX]);
  * and escape sequences gone, cut to width columns, bytes outside UTF-8 as "?".
  */
 int human_line(struct str text, size_t width, struct buf *out, struct err *err) MUST_CHECK;
+
+/* The same, whole, as a string that the caller frees. */
+char *human_text(struct str text) MUST_CHECK;
+
+/* One line of JSON, all of it ASCII: what it quotes does not steer a terminal. */
+void human_json(const json_t *value, FILE *out);

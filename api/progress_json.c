@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "api/human.h"
 #include "api/progress.h"
 #include "layers/base/clock.h"
-#include "layers/base/json.h"
-
-#include <stdio.h>
 
 static const char *const json_names[] = {
 	[BAKE_BASE] = "base",
@@ -58,8 +56,7 @@ static void json_progress_event(struct progress *progress, const struct bake_eve
 {
 	AUTO(json) json_t *value = json_event(event);
 
-	(void)json_dumpf(value, progress->out, JSON_COMPACT);
-	(void)fputc('\n', progress->out);
+	human_json(value, progress->out);
 }
 
 static void json_progress_close(struct progress *progress)

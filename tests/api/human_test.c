@@ -68,12 +68,40 @@ static void a_log_cannot_write_on_the_terminal(void **state)
 	}
 }
 
+static void foreign_text_is_shown_whole(void **state)
+{
+	auto_free char *plain = human_text(STR("a\033[31mb\nc\xff"));
+	auto_free char *nothing = human_text((struct str){NULL, 0});
+	auto_free char *gone = human_text(STR("\033[0m"));
+
+	(void)state;
+	assert_string_equal(plain, "abc\xef\xbf\xbd");
+	assert_string_equal(nothing, "");
+	assert_string_equal(gone, "");
+}
+
+static void json_is_a_line_of_ascii(void **state)
+{
+	AUTO(json) json_t *value = json_pack("[s]", "\033\xc2\x9b\n");
+	auto_free char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	assert_non_null(out);
+	human_json(value, out);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, "[\"\\u001B\\u009B\\n\"]\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_decimal_and_short),
 		cmocka_unit_test(durations_and_ages_are_read_at_a_glance),
 		cmocka_unit_test(a_log_cannot_write_on_the_terminal),
+		cmocka_unit_test(foreign_text_is_shown_whole),
+		cmocka_unit_test(json_is_a_line_of_ascii),
 	};
 
 	return cmocka_run_group_tests_name("api/human", tests, NULL, NULL);

@@ -42,7 +42,8 @@ wrong "one that is a file" 65 'step 2.*working directory /bin/sh is not' '{"Work
 wrong "one that is too long" 65 'base .*4096' '{"WorkingDir": "/" + "a" * 5000}'
 wrong "a group that is not there" 66 'step 2.*no group nosuch' '{"User": "nobody:nosuch"}'
 wrong "an id that no machine has" 65 'step 2.*65536' '{"User": "65536"}'
-wrong "a user that steers no terminal" 66 'no user root]0;tx' '{"User": "root\n\u001b]0;t\u0007x"}'
+wrong "a user that steers no terminal" 66 'no user "root]0;tx" in' '{"User": "root\n\u001b]0;t\u0007x"}'
+wrong "a group's user without a name" 66 'step 2.*no user "" in the image' '{"User": ":nogroup"}'
 wrong "a user without an end" 65 'base .*config.User: more than' '{"User": "a" * 100000}'
 wrong "a user that is a number" 65 'config.User: expected a string' '{"User": 7}'
 wrong "an environment that is none" 65 'config.Env: expected an array' '{"Env": "A=b"}'
@@ -51,5 +52,26 @@ wrong "a NUL" 65 'u0000' '{"Env": ["A\0=b"]}'
 wrong "a variable too long to start with" 65 'base .*config.Env.0.: more than' '{"Env": ["V=" + "x" * 200000]}'
 wrong "more of them than a program starts with" 65 'base .*config.Env: more than' '{"Env": ["V%d=%s" % (i, "x" * 1000) for i in range(3000)]}'
 wrong "more of them than anybody has" 65 'base .*config.Env: more than 10000' '{"Env": ["V%d=1" % i for i in range(300000)]}'
+
+# What a stranger's configuration says is shown, and steers no terminal.
+tamed() # COMMAND...: no control byte comes out but the ends of lines
+{
+	"$@" >"$work/shown" && grep -q x "$work/shown" &&
+		! LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$work/shown"
+}
+rude=$'\e]0;title\ax\u009b31mx'
+c1=$'\u009b31mx' # of control characters only these are no mistake in a path
+cp -a "$work/base" "$work/base$c1"
+jq -n --arg rude "$rude" '{Env: ["A=" + $rude], Cmd: [$rude], Entrypoint: [$rude], User: $rude, WorkingDir: ("/" + $rude)}' \
+	>"$work/config.json"
+digest=$("$here/image.py" "$work/base$c1:rude" tiny --config "$work/config.json" --created "$rude")
+check "a base of such names is pulled" hearth pull "oci:$work/base$c1:rude"
+for command in "inspect $digest" "history $digest" images; do
+	# shellcheck disable=SC2086 # words
+	check "hearth $command steers no terminal" tamed hearth $command
+	# shellcheck disable=SC2086 # words
+	check "nor does its JSON" tamed hearth $command --json
+done
+holds "all of a variable is shown" "$(hearth inspect "$digest")" '^env +A=]0;titlex31mx$'
 nothing_left "nothing is left over"
 finish

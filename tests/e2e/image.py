@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write an image, good or bad, into an OCI layout.
 
-	image.py LAYOUT:TAG [--os OS] [--arch ARCH] [--env K=V]... [--config FILE] LAYER...
+	image.py LAYOUT:TAG [--os OS] [--arch ARCH] [--env K=V]... [--config FILE] [--created TEXT] LAYER...
 
 A LAYER is a file (a tar, plain, gzip or zstd) or one of:
 
@@ -183,6 +183,7 @@ def main():
     parser.add_argument("--arch", default=machine)
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--config")
+    parser.add_argument("--created", default="2026-01-01T00:00:00Z")
     args = parser.parse_args()
     root, tag = args.image.rsplit(":", 1)
     root = Path(root)
@@ -190,10 +191,10 @@ def main():
     (root / "oci-layout").write_text('{"imageLayoutVersion":"1.0.0"}')
     layers = [layer(name) for name in args.layers]
     config = {
-        "created": "2026-01-01T00:00:00Z", "architecture": args.arch, "os": args.os,
+        "created": args.created, "architecture": args.arch, "os": args.os,
         "config": {"Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", *args.env]},
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + diff for _, diff, _ in layers]},
-        "history": [{"created": "2026-01-01T00:00:00Z", "created_by": name} for name in args.layers],
+        "history": [{"created": args.created, "created_by": name} for name in args.layers],
     }
     if args.config:
         config["config"] |= json.loads(Path(args.config).read_text())
