@@ -33,8 +33,6 @@ struct batch {
 	char bytes[BATCH_BYTES];
 };
 
-DEFINE_AUTO(batch, struct batch *, free);
-
 void batch_queue_init(struct batch_queue *queue)
 {
 	*queue = (struct batch_queue){.lock = LOCK_INIT, .number = 1};
@@ -101,7 +99,6 @@ static void batch_finish_locked(struct store *store, struct batch *batch)
 static void batch_finish_locked(struct store *store, struct batch *batch)
 {
 	struct batch_queue *queue = &store->queue;
-	AUTO(batch) struct batch *older = NULL;
 	uint64_t number = queue->number - 1;
 	struct err err = {0};
 	int rc;
@@ -117,7 +114,7 @@ static void batch_finish_locked(struct store *store, struct batch *batch)
 		queue->failed = number;
 		queue->why = err;
 	}
-	older = queue->spare;
+	free(queue->spare);
 	queue->spare = batch;
 	pthread_cond_broadcast(&queue->changed);
 }
