@@ -249,7 +249,6 @@ static void sockets_devices_and_fifos_are_refused(void **state)
 static void an_ignore_file_is_not_ignored(void **state)
 {
 	struct scene *scene = *state;
-
 	struct err err = {0};
 
 	check_ok(context_check(scene->contextfd, &err), &err);

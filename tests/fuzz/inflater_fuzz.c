@@ -21,7 +21,7 @@ struct fuzz_result {
 
 static int fuzz_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct fuzz_out *out = (struct fuzz_out *)(void *)sink;
+	struct fuzz_out *out = container_of(sink, struct fuzz_out, sink);
 
 	(void)err;
 	hasher_add(&out->hasher, bytes);

@@ -394,7 +394,7 @@ struct text_sink {
 
 static int text_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	return buf_add(&((struct text_sink *)sink)->text, bytes, err);
+	return buf_add(&container_of(sink, struct text_sink, sink)->text, bytes, err);
 }
 
 static void copy_gives_all_bytes_and_refuses_damaged_ones(void **state)

@@ -323,7 +323,7 @@ struct disturber {
 
 static int disturber_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct disturber *disturber = (struct disturber *)sink;
+	struct disturber *disturber = container_of(sink, struct disturber, sink);
 
 	(void)bytes;
 	(void)err;

@@ -14,7 +14,7 @@ struct memory {
 
 static int memory_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct memory *memory = (struct memory *)(void *)sink;
+	struct memory *memory = container_of(sink, struct memory, sink);
 
 	return buf_add(&memory->bytes, bytes, err);
 }

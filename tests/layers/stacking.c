@@ -24,7 +24,7 @@ struct tar_sink {
 
 static int tar_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	return buf_add(((struct tar_sink *)sink)->buf, bytes, err);
+	return buf_add(container_of(sink, struct tar_sink, sink)->buf, bytes, err);
 }
 
 static int tar_sink_cut(void *ctx, struct err *err)

@@ -426,7 +426,7 @@ static void any_step_of_the_source_gives_the_same_tree(void **state)
 	}
 }
 
-/* Whatever file system there is, it has no file of more than 4 KiB now. */
+/* Whatever file system there is, it has no larger files now; 0 gives it back its own. */
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit;

@@ -207,11 +207,12 @@ static void on_alarm(int number)
 
 static void raise_after_ms(int ms)
 {
+	const struct sigaction action = {.sa_handler = on_alarm};
 	const struct itimerval timer = {.it_value.tv_usec = ms * 1000L};
 	struct err err = {0};
 
 	check_ok(cancel_init(&alarmed, &err), &err);
-	assert_true(signal(SIGALRM, on_alarm) != SIG_ERR);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
