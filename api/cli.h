@@ -8,9 +8,10 @@
  * A message goes to standard error with what to do next, and the process ends
  * with the code of the error's kind (layers/base/err.c):
  *
- *	0 done   1 a step's command failed   64 wrong usage   65 bad input
- *	66 not found   69 cannot, or a registry failed   70 a system call failed
- *	74 no space   75 try again   77 refused   130 cancelled
+ *	0 done   1 a step's command failed   64 wrong usage or spec
+ *	65 a step refused, or input too large or corrupt   66 not found
+ *	69 cannot, or a registry failed   70 a system call failed
+ *	74 no space   75 try again   77 not allowed   130 cancelled
  *
  * A result that standard output does not take is 70. Standard error is for
  * people: whoever stops reading it changes nothing, and ends nothing.

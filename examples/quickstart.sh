@@ -149,6 +149,7 @@ cat <<TEXT
   \$hearth images
   \$hearth inspect $digest
   \$hearth history $digest
+  \$hearth logs $digest
   \$hearth bake $work/edited.json ${base[*]} --output oci:$work/image
   umoci stat --image $work/image:latest
   \$hearth doctor
