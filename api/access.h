@@ -14,8 +14,8 @@
 	}
 
 /*
- * Credentials for the registry that a reference (text) names, from Docker's config.json; empty
- * where there are none or the reference is no registry's.
+ * Credentials for the registry that a reference (text) names, from Docker's
+ * config.json; empty where there are none or the reference is no registry's.
  */
 int access_for(struct str text, struct credentials *out, struct err *err) MUST_CHECK;
 

@@ -24,7 +24,7 @@ struct progress_type {
 	void (*close)(struct progress *progress);
 };
 
-/* Embedded first by each display. */
+/* Embedded by each display. */
 struct progress {
 	const struct progress_type *type;
 	FILE *out; /* owned; flushed by whoever draws more than lines */

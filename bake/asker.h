@@ -3,9 +3,10 @@
  * asker.h - have something done by a worker, and hear about it.
  *
  * A step is asked for by its key: whoever runs it already is joined, else a
- * worker is started. A worker that dies is replaced (ASKER_TRIES), and swept
- * up after when that ends. An asker that is cancelled leaves; when it was the last one the worker
- * ends the step, and the asker waits until all of it is gone.
+ * worker is started. A worker that dies is replaced (ASKER_TRIES), and swept up
+ * after where no other one comes. An asker that is cancelled leaves; when it
+ * was the last one the worker ends the step, and the asker waits until all of
+ * it is gone.
  */
 #pragma once
 

@@ -27,10 +27,9 @@ int xattrs_read(int fd, struct xattrs *out, struct err *err) MUST_CHECK;
 
 /*
  * dirfd is a directory of the file's file system. Where that takes no such
- * attributes they are left out. A file
- * capability becomes the one of the machine whose ids begin at first_id, which
- * the idmapped layer stores as root's (capabilities(7), "Namespaced file
- * capabilities"); 0 is no machine.
+ * attributes they are left out. A file capability becomes the one of the
+ * machine whose ids begin at first_id, which the idmapped layer stores as
+ * root's (capabilities(7), "Namespaced file capabilities"); 0 is no machine.
  */
 int xattrs_write(int dirfd, int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
 	MUST_CHECK;

@@ -20,7 +20,8 @@
  * Collection: an open writer is a write session, as long as which chunks
  * without a count are nobody's garbage, in all processes.
  * Memory: uncommitted chunks of all writers of a process take at most three
- * times BATCH_BYTES (batch_priv.h), 12 MiB; a writer adds a chunk and 40 bytes a chunk of its blob.
+ * times BATCH_BYTES (batch_priv.h), 12 MiB; a writer adds a chunk, and 40 bytes
+ * for each chunk of its blob.
  */
 #pragma once
 

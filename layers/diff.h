@@ -40,8 +40,7 @@ struct diff_spec {
 struct diff_result {
 	bool empty; /* nothing differs: no layer, info is not set */
 	struct layer_info info;
-	struct digest
-		content; /* of everything in the tar but times; tells equal within one store */
+	struct digest content; /* of the tar without times; compares within one store */
 };
 
 /*

@@ -66,7 +66,7 @@ void fingerprint_of(const struct fingerprint_key *key, struct str bytes, struct 
 }
 
 /* 1 it was made before, 0 not yet, -1. */
-static int key_find(struct meta *meta, struct fingerprint_key *out, struct err *err)
+static int fingerprint_find_key(struct meta *meta, struct fingerprint_key *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
 	struct str hex;
@@ -90,7 +90,7 @@ static int fingerprint_make_key(struct store *store, struct fingerprint_key *out
 
 	if (meta_begin(store, META_WRITE, &meta, err) < 0)
 		return -1;
-	found = key_find(meta, out, err); /* somebody else may have been first */
+	found = fingerprint_find_key(meta, out, err); /* somebody else may have been first */
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (getrandom(out->bytes, sizeof(out->bytes), 0) != sizeof(out->bytes))
@@ -109,7 +109,7 @@ int fingerprint_key(struct store *store, struct fingerprint_key *out, struct err
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = key_find(meta, out, err);
+	found = fingerprint_find_key(meta, out, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	meta_abort(steal_ptr(&meta));

@@ -52,7 +52,7 @@ struct fd_sink {
 
 static int fd_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	const struct fd_sink *to = (const struct fd_sink *)sink;
+	const struct fd_sink *to = container_of(sink, struct fd_sink, sink);
 
 	if (cancel_check(to->cancel, err) < 0)
 		return -1;
