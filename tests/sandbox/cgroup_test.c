@@ -66,7 +66,7 @@ static void check_written(const struct tree *tree, const char *dir, const char *
 
 static void our_own_place_is_written_to_once(void **state)
 {
-	struct tree tree;
+	struct tree tree = {.fd = -1};
 
 	(void)state;
 	tree_open(&tree);
@@ -83,7 +83,7 @@ static void our_own_place_is_written_to_once(void **state)
 
 static void lines_that_name_no_place_are_passed_over(void **state)
 {
-	struct tree tree;
+	struct tree tree = {.fd = -1};
 
 	(void)state;
 	tree_open(&tree);
@@ -116,7 +116,7 @@ static void controllers_are_known_by_their_whole_name(void **state)
 		{"\n", false, false},
 		{"", false, false},
 	};
-	struct tree tree;
+	struct tree tree = {.fd = -1};
 
 	(void)state;
 	tree_open(&tree);
