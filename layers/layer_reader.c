@@ -15,10 +15,10 @@
 #define READER_SLOTS (2 * LAYER_WORKERS_MAX)
 #define READER_INLINE 2 /* chunks of a layer that needs no threads */
 
-enum slot_state { SLOT_FREE, SLOT_FILLED, SLOT_TAKEN, SLOT_DONE };
+enum reader_state { READER_FREE, READER_FILLED, READER_TAKEN, READER_DONE };
 
-struct slot {
-	enum slot_state state;
+struct reader_slot {
+	enum reader_state state;
 	char *frame; /* owned; BLOB_CHUNK_MAX bytes, made when first used */
 	size_t frame_len;
 	char *plain; /* owned; LAYER_CUT_MAX bytes */
@@ -39,29 +39,29 @@ struct layer_reader {
 	struct lock lock;
 	pthread_cond_t changed;
 	/* guarded by lock: */
-	struct slot slots[READER_SLOTS]; /* states; the rest is whose state says */
+	struct reader_slot slots[READER_SLOTS]; /* states; the rest is whose state says */
 	uint64_t taken;
 	bool ended;
 	struct err why;
 };
 
 static int reader_inflate(const struct layer_reader *reader, struct codec_context *context,
-			  struct slot *slot, struct err *err)
+			  struct reader_slot *slot, struct err *err)
 {
 	return reader->codec->inflate(context, (struct str){slot->frame, slot->frame_len},
 				      slot->plain, slot->plain_len, err);
 }
 
-static struct slot *reader_take(struct layer_reader *reader)
+static struct reader_slot *reader_take(struct layer_reader *reader)
 {
-	struct slot *slot = NULL;
+	struct reader_slot *slot = NULL;
 
 	lock_take(&reader->lock);
 	for (;;) {
-		struct slot *next = &reader->slots[reader->taken % READER_SLOTS];
+		struct reader_slot *next = &reader->slots[reader->taken % READER_SLOTS];
 
-		if (next->state == SLOT_FILLED) {
-			next->state = SLOT_TAKEN;
+		if (next->state == READER_FILLED) {
+			next->state = READER_TAKEN;
 			reader->taken++;
 			slot = next;
 			break;
@@ -78,14 +78,14 @@ static void *reader_worker(void *ctx)
 {
 	struct layer_reader *reader = ctx;
 	struct codec_context *context = reader->codec->open();
-	struct slot *slot;
+	struct reader_slot *slot;
 
 	while ((slot = reader_take(reader))) {
 		struct err err = {0};
 		int result = reader_inflate(reader, context, slot, &err);
 
 		lock_take(&reader->lock);
-		slot->state = SLOT_DONE;
+		slot->state = READER_DONE;
 		if (result < 0 && reader->why.kind == ERR_NONE)
 			reader->why = err;
 		pthread_cond_broadcast(&reader->changed);
@@ -124,7 +124,7 @@ static void reader_done(struct layer_reader *reader)
 	pthread_cond_destroy(&reader->changed);
 }
 
-static int reader_fill(struct layer_reader *reader, struct slot *slot, struct str frame,
+static int reader_fill(struct layer_reader *reader, struct reader_slot *slot, struct str frame,
 		       const struct blob_chunk *chunk, struct err *err)
 {
 	if (chunk->plain_size > LAYER_CUT_MAX)
@@ -147,16 +147,16 @@ static int reader_fill(struct layer_reader *reader, struct slot *slot, struct st
 /* Wait for the oldest slot and pass it on. */
 static int reader_empty_one(struct layer_reader *reader, struct err *err)
 {
-	struct slot *slot = &reader->slots[reader->emptied % READER_SLOTS];
+	struct reader_slot *slot = &reader->slots[reader->emptied % READER_SLOTS];
 	bool failed;
 
 	lock_take(&reader->lock);
-	while (slot->state != SLOT_DONE)
+	while (slot->state != READER_DONE)
 		pthread_cond_wait(&reader->changed, &reader->lock.os);
 	failed = reader->why.kind != ERR_NONE;
 	if (failed)
 		*err = reader->why;
-	slot->state = SLOT_FREE;
+	slot->state = READER_FREE;
 	lock_drop(&reader->lock);
 	if (failed)
 		return -1;
@@ -164,10 +164,10 @@ static int reader_empty_one(struct layer_reader *reader, struct err *err)
 	return reader->out->write(reader->out, (struct str){slot->plain, slot->plain_len}, err);
 }
 
-static void reader_hand_out(struct layer_reader *reader, struct slot *slot)
+static void reader_hand_out(struct layer_reader *reader, struct reader_slot *slot)
 {
 	lock_take(&reader->lock);
-	slot->state = SLOT_FILLED;
+	slot->state = READER_FILLED;
 	reader->filled++;
 	pthread_cond_broadcast(&reader->changed);
 	lock_drop(&reader->lock);
@@ -176,7 +176,7 @@ static void reader_hand_out(struct layer_reader *reader, struct slot *slot)
 static int reader_frame(struct layer_reader *reader, struct str frame,
 			const struct blob_chunk *chunk, struct err *err)
 {
-	struct slot *slot = &reader->slots[reader->filled % READER_SLOTS];
+	struct reader_slot *slot = &reader->slots[reader->filled % READER_SLOTS];
 
 	if (blob_reader_info(reader->blob)->chunks <= READER_INLINE) {
 		if (reader_fill(reader, slot, frame, chunk, err) < 0 ||
