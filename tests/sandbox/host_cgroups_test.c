@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -75,6 +76,7 @@ static pid_t start_below(const char *hierarchy, const char *name)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			(void)pause();
 	}
