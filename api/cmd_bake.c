@@ -210,7 +210,7 @@ static int bake_check_names(const struct cli *cli, struct err *err)
 				       tags.at[i]);
 	}
 	if (output && !str_starts(str_of(output), STR("oci:")))
-		return err_set(err, ERR_REFUSED, "--output %s: oci:DIR[:TAG] is supported", output);
+		return err_set(err, ERR_INVALID, "--output %s: oci:DIR[:TAG] is supported", output);
 	if (output && reference_parse(str_of(output), &reference, err) < 0)
 		return err_ctx(err, "--output");
 	return 0;

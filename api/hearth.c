@@ -111,6 +111,7 @@ static int main_flush(int code)
 	if (fflush(stdout) == 0 || code != 0)
 		return code;
 	(void)err_os(&err, errno, "write standard output");
+	err.kind = ERR_OS; /* a full disk there is not the data directory's */
 	return main_fail(&err, NULL);
 }
 

@@ -8,6 +8,12 @@
 # only what a run before has made.
 set -euo pipefail
 
+case ${1:-} in
+'') ;;
+--help | -h) sed -n '3,/^set/{/^#/s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+*) echo "quickstart: it takes no arguments; see --help" >&2 && exit 64 ;;
+esac
+
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/quickstart
 name=docker.io/library/debian:bookworm-slim
@@ -16,7 +22,7 @@ cd "$root"
 
 say()
 {
-	printf '\n\033[1m== %s\033[0m\n' "$*"
+	if [ -t 1 ]; then printf '\n\033[1m== %s\033[0m\n' "$*"; else printf '\n== %s\n' "$*"; fi
 }
 
 as_root()

@@ -78,6 +78,25 @@ uint64_t store_map_bytes(const struct store *store)
 	return store->map_bytes;
 }
 
+/* A directory with somebody's files, none of which is ours, is nothing to do with us. */
+static int store_check_ours(const struct store *store, struct err *err)
+{
+	auto_dir DIR *dir = NULL;
+	struct dirent *entry;
+	bool empty = true;
+
+	if (fd_open_dir(store->dirs[STORE_ROOT], ".", &dir, err) < 0)
+		return err_ctx(err, "%s", store->path);
+	while (empty && (entry = readdir(dir)))
+		empty = fd_is_dots(entry->d_name);
+	if (empty || faccessat(store->dirs[STORE_ROOT], "lock", F_OK, 0) == 0 ||
+	    faccessat(store->dirs[STORE_ROOT], "VERSION", F_OK, 0) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "%s is not empty, and not a store: it has neither VERSION nor lock",
+		       store->path);
+}
+
 static int store_open_root(struct store *store, bool create, struct err *err)
 {
 	struct stat st;
@@ -92,6 +111,8 @@ static int store_open_root(struct store *store, bool create, struct err *err)
 	if (st.st_uid != geteuid())
 		return err_set(err, ERR_DENIED, "the data directory %s belongs to user %u, not %u",
 			       store->path, st.st_uid, geteuid());
+	if (st.st_mode & 077 && store_check_ours(store, err) < 0)
+		return -1;
 	if (st.st_mode & 077)
 		return err_set(err, ERR_DENIED,
 			       "others may enter the data directory %s, and an image's setuid "
@@ -130,24 +151,6 @@ static int store_read_version(const struct store *store, struct err *err)
 	return store_wrong_version(store, (struct str){text, (size_t)n}, err);
 }
 
-/* A directory with somebody's files, none of which is ours, is not made a store. */
-static int store_check_empty(const struct store *store, struct err *err)
-{
-	auto_dir DIR *dir = NULL;
-	struct dirent *entry;
-	bool empty = true;
-
-	if (fd_open_dir(store->dirs[STORE_ROOT], ".", &dir, err) < 0)
-		return err_ctx(err, "%s", store->path);
-	while (empty && (entry = readdir(dir)))
-		empty = fd_is_dots(entry->d_name);
-	if (empty || faccessat(store->dirs[STORE_ROOT], "lock", F_OK, 0) == 0)
-		return 0;
-	return err_set(err, ERR_INVALID,
-		       "%s is not empty, and not a store: it has neither VERSION nor lock",
-		       store->path);
-}
-
 /*
  * A store whose lock was removed gets another one. Somebody may still hold the
  * old one, which is no harm: nobody locks a store exclusively that has VERSION.
@@ -167,7 +170,7 @@ static int store_open_lock(struct store *store, bool create, struct err *err)
 		return -1;
 	if (version == 0 && !create)
 		return err_set(err, ERR_NOT_FOUND, "there is no store in %s", store->path);
-	if (version == 0 && store_check_empty(store, err) < 0)
+	if (version == 0 && store_check_ours(store, err) < 0)
 		return -1;
 	store->lockfd = openat(root, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (store->lockfd < 0)

@@ -6,6 +6,7 @@
 # mmdebstrap and umoci.
 set -euo pipefail
 
+[[ $# = 1 && $1 != -* ]] || { sed -n '3,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 64; }
 layout=$1
 path=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 [ ! -d "$layout" ] || exit 0

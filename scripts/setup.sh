@@ -62,7 +62,8 @@ for set in "$@"; do
 	example) wanted+=("${example[@]}") ;;
 	test) wanted+=("${test[@]}") ;;
 	bench) wanted+=("${bench[@]}") ;;
-	*) echo "setup: unknown set $set" >&2 && exit 64 ;;
+	--help | -h) sed -n '3,/^set/{/^#/s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+	*) echo "setup: unknown set $set; see --help" >&2 && exit 64 ;;
 	esac
 done
 mapfile -t missing < <(missing_of "${wanted[@]}")

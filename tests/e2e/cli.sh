@@ -50,6 +50,11 @@ same "and writes its words into no file of the store" "$(stat -c %s "$HEARTH_DAT
 holds "which stays whole" "$(bake "$work/a.json")" "$digest"
 closed() { hearth "$@" <&-; }
 refused "a spec from a standard input that is closed" 66 'no standard input' closed bake -
+mkdir -m 755 "$work/others" && touch "$work/others/file"
+refused "a directory of something else is not one to change" 64 'not a store' hearth images --data "$work/others"
+full() { hearth images >/dev/full; }
+refused "a result that nobody keeps is no full data directory" 70 'write standard output' full
+refused "an export to what is no layout is a mistake" 64 'oci:DIR' hearth bake "$work/a.json" --output "$work/out"
 few() { prlimit --nofile="$1:$1" "$HEARTH" bake "$work/a.json" --no-cache; }
 for files in 8 16 32; do # with fewer the loader finds no library
 	refused "$files descriptors are too few, and which limit it is is said" 69 'ulimit -n' few "$files"
