@@ -5,7 +5,7 @@
 #include "api/lookup.h"
 
 #define HISTORY_COLUMNS ((size_t)200) /* of a step's text */
-#define HISTORY_CREATED_COLUMNS ((size_t)24)
+#define HISTORY_CREATED_COLUMNS ((size_t)19) /* to the second */
 
 static json_t *history_row(const struct lookup *image, const json_t *entry, size_t *layer)
 {
@@ -40,7 +40,7 @@ static int history_print(const json_t *row, struct err *err)
 		       err) < 0 ||
 	    human_line(json_str(json_object_get(row, "step")), HISTORY_COLUMNS, &step, err) < 0)
 		return -1;
-	(void)printf("%-24s %10s  %s\n", created.len > 0 ? created.ptr : "-", size,
+	(void)printf("%-19s %10s  %s\n", created.len > 0 ? created.ptr : "-", size,
 		     buf_str(&step).ptr);
 	return 0;
 }
@@ -63,7 +63,7 @@ static int run(struct cli *cli, struct err *err)
 		human_json(rows, stdout);
 		return 0;
 	}
-	(void)printf("%-24s %10s  %s\n", "CREATED", "SIZE", "STEP");
+	(void)printf("%-19s %10s  %s\n", "CREATED", "SIZE", "STEP");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		if (history_print(json_array_get(rows, i), err) < 0)
 			return -1;
