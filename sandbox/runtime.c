@@ -33,9 +33,11 @@ static int runtime_open_input(struct err *err)
 static int runtime_spawn(const struct runtime *runtime, int reportfd, struct proc *out,
 			 struct err *err)
 {
-	static const char *const envp[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
-					   "/sbin:/bin",
-					   NULL};
+	/* crun runs from a copy of itself, which would stay in /tmp when it is killed. */
+	char copies[PATH_TEXT_MAX];
+	const char *const envp[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:"
+				    "/sbin:/bin",
+				    copies, NULL};
 	char state[PATH_TEXT_MAX];
 	char log[PATH_TEXT_MAX];
 	const char *const argv[] = {runtime->path,    "--root", state, "--log",    log,
@@ -54,6 +56,7 @@ static int runtime_spawn(const struct runtime *runtime, int reportfd, struct pro
 
 	if (input < 0)
 		return -1;
+	(void)snprintf(copies, sizeof(copies), "_LIBCONTAINER_STATEDIR=%s", runtime->dir);
 	(void)snprintf(state, sizeof(state), "%s/state", runtime->dir);
 	(void)snprintf(log, sizeof(log), "%s/log", runtime->dir);
 	return proc_spawn(&spec, out, err);

@@ -486,6 +486,35 @@ static void a_runtime_that_starts_nothing_has_no_result(void **state)
 	rig_assert_nothing_runs(rig);
 }
 
+/* What it leaves when it is killed is swept with the machine. */
+static void a_runtime_keeps_its_copies_beside_its_bundle(void **state)
+{
+	static const char script[] =
+		"#!/bin/sh\ntest -e \"$_LIBCONTAINER_STATEDIR/config.json\" && echo beside\n";
+	struct rig *rig = *state;
+	char path[] = "/tmp/hearth-runtime-test-XXXXXX";
+	struct machine_spec spec = {.store = rig->store,
+				    .diff_ids = &rig->base,
+				    .diff_id_count = 1,
+				    .network = NETWORK_NONE,
+				    .runtime = path,
+				    .agent_path = AGENT_PATH};
+	AUTO(machine) struct machine *machine = NULL;
+	int fd = mkstemp(path);
+	struct done *done;
+	struct err err = {0};
+
+	assert_true(fd >= 0);
+	check_ok(fd_write_all(fd, script, strlen(script), &err), &err);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	assert_int_equal(close(fd), 0);
+	check_ok(machine_open(&spec, &machine, &err), &err);
+	done = rig_shell(machine, "true");
+	assert_int_equal(unlink(path), 0);
+	assert_string_equal(done->output, "beside\n");
+	test_free(done);
+}
+
 static void a_command_without_a_process_left_says_so(void **state)
 {
 	struct rig *rig = *state;
@@ -651,6 +680,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_runtime_runs_the_same_machine),
 		cmocka_unit_test(a_runtime_that_fails_says_why),
 		cmocka_unit_test(a_runtime_that_starts_nothing_has_no_result),
+		cmocka_unit_test(a_runtime_keeps_its_copies_beside_its_bundle),
 		cmocka_unit_test(a_command_without_a_process_left_says_so),
 		cmocka_unit_test(a_command_cannot_write_its_own_report),
 		cmocka_unit_test(what_a_killed_owner_leaves_is_swept),
