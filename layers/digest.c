@@ -8,8 +8,6 @@
 #include <openssl/sha.h>
 #include <string.h>
 
-#define DIGEST_READ_SIZE ((size_t)128 * 1024)
-
 DEFINE_AUTO(md, EVP_MD_CTX *, EVP_MD_CTX_free);
 
 static const struct {
@@ -103,33 +101,6 @@ const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_
 	digest_format(digest, whole);
 	memcpy(text, whole + strlen("sha256:"), DIGEST_HEX_MAX);
 	return text;
-}
-
-int digest_from_fd(int fd, enum digest_algorithm algorithm, struct digest *out, struct err *err)
-{
-	AUTO(md) EVP_MD_CTX *md = EVP_MD_CTX_new();
-	auto_free unsigned char *chunk = malloc(DIGEST_READ_SIZE);
-	struct digest digest = {.algorithm = (uint8_t)algorithm};
-
-	if (!md || !chunk)
-		abort();
-	if (EVP_DigestInit_ex(md, algorithms[algorithm].type(), NULL) != 1)
-		return err_set(err, ERR_OS, "%s is not available", algorithms[algorithm].prefix);
-
-	for (;;) {
-		ssize_t n = read(fd, chunk, DIGEST_READ_SIZE);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_os(err, errno, "read");
-		if (n == 0)
-			break;
-		(void)EVP_DigestUpdate(md, chunk, (size_t)n);
-	}
-	(void)EVP_DigestFinal_ex(md, digest.bytes, NULL);
-	*out = digest;
-	return 0;
 }
 
 bool digest_equal(const struct digest *a, const struct digest *b)

@@ -64,10 +64,6 @@ void hasher_done(struct hasher *hasher);
 /* The sha256 of bytes in memory. */
 void digest_of(struct str bytes, struct digest *out);
 
-/* The digest of what can be read from fd, from its current offset to the end. */
-int digest_from_fd(int fd, enum digest_algorithm algorithm, struct digest *out, struct err *err)
-	MUST_CHECK;
-
 /* The 64 hex digits of a sha256, without its prefix. */
 #define DIGEST_HEX_MAX ((size_t)65)
 const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_MAX]);

@@ -124,6 +124,8 @@ int meta_put(struct meta *meta, const char *table, struct str key, const json_t 
 	auto_buf struct buf text = BUF_INIT(META_VALUE_MAX);
 	struct meta_key full = {.len = 0};
 
+	if (!value)
+		abort(); /* whoever made it was out of memory */
 	assert(meta->mode == META_WRITE);
 	assert(json_is_integer(json_object_get(value, "v")));
 	if (meta_key_make(table, key, &full, err) < 0)
