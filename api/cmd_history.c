@@ -4,7 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 
-#define HISTORY_COLUMNS ((size_t)200) /* of a step's text */
+#define HISTORY_COLUMNS ((size_t)200)        /* of a step's text */
 #define HISTORY_CREATED_COLUMNS ((size_t)19) /* to the second */
 
 static json_t *history_row(const struct lookup *image, const json_t *entry, size_t *layer)

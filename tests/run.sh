@@ -169,7 +169,6 @@ stage_tidy()
 		count "tidy: configure" 0 1 0
 		return
 	fi
-	check "tidy: clang-format" xargs -0 clang-format-14 --dry-run -Werror < <(ours '*.c' '*.h')
 	check "tidy: shellcheck" xargs -0 shellcheck -x -S warning < <(ours '*.sh' .ci/run ':!tests/golden')
 	ours '*.c' | tr '\0' '\n' >"$reports/sources"
 	check "tidy: cppcheck" run cppcheck --quiet -j "$jobs" \
