@@ -6,41 +6,21 @@
  *	the base is resolved                 base.c -> registry/
  *	each step is expanded and keyed      expand.c, context.c, key.c
  *	    found                            layers/step.c
- *	    or made by a worker              asker.c -> work_step.c -> sandbox/, layers/
- *	    and applied to the state         state.c
- *	config and manifest are published    image.c
+ *	    or made by a worker              bake_task.c -> asker.c -> work_step.c -> sandbox/,
+ *layers/ and applied to the state         state.c config and manifest are published    image.c
  */
-#include "bake/bake.h"
+#include "bake/bake_priv.h"
 
-#include "bake/asker.h"
 #include "bake/base.h"
 #include "bake/context.h"
 #include "bake/expand.h"
 #include "bake/image.h"
-#include "bake/key.h"
-#include "bake/sweeper.h"
 #include "layers/base/clock.h"
 #include "layers/blob.h"
 #include "layers/step.h"
 
 #define STEP_NAME_MAX ((size_t)80)
 #define BAKE_SWEEP_MS 2000 /* what a step that failed had written should give its space back */
-#define MB ((uint64_t)1024 * 1024)
-
-struct bake {
-	const struct spec *spec;
-	const struct bake_options *options;
-	struct asker asker;
-	struct crew crew;
-	struct sweeper *sweeper; /* from the first step on that is made */
-	struct instruction *steps;
-	struct digest *keys; /* of the steps; zero for one that changes no file */
-	struct state state;
-	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
-	int64_t created_ms; /* of the last step, or the base */
-	size_t step;        /* from 1 */
-	struct bake_result result;
-};
 
 static void bake_tell(const struct bake *bake, struct bake_event event)
 {
@@ -136,94 +116,6 @@ static int bake_apply_record(struct bake *bake, const struct step_record *record
 			      record->empty ? NULL : &layer, err);
 }
 
-static void bake_task_layers(const struct bake *bake, struct task *task)
-{
-	task->layers = calloc(bake->state.layer_count + 1, sizeof(*task->layers));
-	if (!task->layers)
-		abort();
-	for (size_t i = 0; i < bake->state.layer_count; i++) {
-		task->layers[i].blob = bake->state.layers[i].blob;
-		task->layers[i].diff_id = bake->state.layers[i].diff_id;
-		task->layers[i].size = bake->state.layers[i].size;
-	}
-	task->layer_count = bake->state.layer_count;
-}
-
-static void bake_task_env(const struct bake *bake, struct task *task)
-{
-	const json_t *env = state_env(&bake->state);
-
-	task->env_count = json_array_size(env);
-	task->env = calloc(task->env_count + 1, sizeof(*task->env));
-	if (!task->env)
-		abort();
-	for (size_t i = 0; i < task->env_count; i++)
-		task->env[i] = json_string_value(json_array_get(env, i));
-}
-
-static void bake_task_limits(const struct bake *bake, struct task *task)
-{
-	const struct spec_resources *resources = &bake->spec->resources;
-
-	task->limits = (struct machine_limits){
-		.memory_bytes = resources->memory_mb * MB,
-		.cpu_millis = (uint64_t)(resources->cpu * 1000 + 0.5),
-		.pids = resources->pids,
-	};
-	task->timeout_ms = bake->spec->timeout_ms;
-}
-
-/* What runs: argv as it is, or a command for the base's shell. COPY: its words. */
-static void bake_task_argv(const struct bake *bake, const struct instruction *ready,
-			   struct task *task)
-{
-	const json_t *shell = state_shell(&bake->state);
-	size_t shell_words = shell ? json_array_size(shell) : 2;
-	static const char *const usual[] = {"/bin/sh", "-c"};
-
-	task->argv = calloc(ready->args.count + shell_words + 2, sizeof(*task->argv));
-	if (!task->argv)
-		abort();
-	for (size_t i = 0; ready->command && i < shell_words; i++)
-		task->argv[task->argc++] =
-			shell ? json_string_value(json_array_get(shell, i)) : usual[i];
-	if (ready->command)
-		task->argv[task->argc++] = ready->command;
-	for (size_t i = 0; i < ready->args.count; i++)
-		task->argv[task->argc++] = ready->args.at[i];
-}
-
-/* Everything a worker needs; its parts are borrowed from the bake. */
-static void bake_fill_task(const struct bake *bake, const struct instruction *ready,
-			   const struct key_parts *parts, const struct digest *key,
-			   struct task *task)
-{
-	const struct bake_options *options = bake->options;
-
-	*task = (struct task){
-		.key = *key,
-		.parent = bake->state.chain_id,
-		.kind = ready->kind,
-		.workdir = state_workdir(&bake->state).ptr,
-		.user = state_user(&bake->state).ptr,
-		.chown = ready->chown,
-		.chmod = ready->chmod,
-		.content = parts->content,
-		.network = ready->network_none ? NETWORK_NONE : NETWORK_OPEN,
-		.host_count = options->host_count,
-		.runtime = options->runtime,
-		.agent_path = options->agent_path,
-		.store_path = store_path(options->store),
-		.store_map_bytes = store_map_bytes(options->store),
-		.fresh = options->no_cache,
-	};
-	task->hosts = drop_const(options->hosts);
-	bake_task_layers(bake, task);
-	bake_task_argv(bake, ready, task);
-	bake_task_env(bake, task);
-	bake_task_limits(bake, task);
-}
-
 static int bake_make(struct bake *bake, const struct instruction *ready,
 		     const struct key_parts *parts, const struct digest *key, bool *out_shared,
 		     struct err *err)
@@ -240,9 +132,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready,
 	result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
 				&bake->result.exit_code, err);
 	sweeper_wake(bake->sweeper);
-	free(task.layers);
-	free(task.argv);
-	free(task.env);
+	bake_free_task(&task);
 	return result;
 }
 

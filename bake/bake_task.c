@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bake_task.c - a step of a bake as the task that a worker gets. */
+#include "bake/bake_priv.h"
+
+#define MB ((uint64_t)1024 * 1024)
+
+static void bake_task_layers(const struct bake *bake, struct task *task)
+{
+	task->layers = calloc(bake->state.layer_count + 1, sizeof(*task->layers));
+	if (!task->layers)
+		abort();
+	for (size_t i = 0; i < bake->state.layer_count; i++) {
+		task->layers[i].blob = bake->state.layers[i].blob;
+		task->layers[i].diff_id = bake->state.layers[i].diff_id;
+		task->layers[i].size = bake->state.layers[i].size;
+	}
+	task->layer_count = bake->state.layer_count;
+}
+
+static void bake_task_env(const struct bake *bake, struct task *task)
+{
+	const json_t *env = state_env(&bake->state);
+
+	task->env_count = json_array_size(env);
+	task->env = calloc(task->env_count + 1, sizeof(*task->env));
+	if (!task->env)
+		abort();
+	for (size_t i = 0; i < task->env_count; i++)
+		task->env[i] = json_string_value(json_array_get(env, i));
+}
+
+static void bake_task_limits(const struct bake *bake, struct task *task)
+{
+	const struct spec_resources *resources = &bake->spec->resources;
+
+	task->limits = (struct machine_limits){
+		.memory_bytes = resources->memory_mb * MB,
+		.cpu_millis = (uint64_t)(resources->cpu * 1000 + 0.5),
+		.pids = resources->pids,
+	};
+	task->timeout_ms = bake->spec->timeout_ms;
+}
+
+/* What runs: argv as it is, or a command for the base's shell. COPY: its words. */
+static void bake_task_argv(const struct bake *bake, const struct instruction *ready,
+			   struct task *task)
+{
+	const json_t *shell = state_shell(&bake->state);
+	size_t shell_words = shell ? json_array_size(shell) : 2;
+	static const char *const usual[] = {"/bin/sh", "-c"};
+
+	task->argv = calloc(ready->args.count + shell_words + 2, sizeof(*task->argv));
+	if (!task->argv)
+		abort();
+	for (size_t i = 0; ready->command && i < shell_words; i++)
+		task->argv[task->argc++] =
+			shell ? json_string_value(json_array_get(shell, i)) : usual[i];
+	if (ready->command)
+		task->argv[task->argc++] = ready->command;
+	for (size_t i = 0; i < ready->args.count; i++)
+		task->argv[task->argc++] = ready->args.at[i];
+}
+
+void bake_fill_task(const struct bake *bake, const struct instruction *ready,
+		    const struct key_parts *parts, const struct digest *key, struct task *task)
+{
+	const struct bake_options *options = bake->options;
+
+	*task = (struct task){
+		.key = *key,
+		.parent = bake->state.chain_id,
+		.kind = ready->kind,
+		.workdir = state_workdir(&bake->state).ptr,
+		.user = state_user(&bake->state).ptr,
+		.chown = ready->chown,
+		.chmod = ready->chmod,
+		.content = parts->content,
+		.network = ready->network_none ? NETWORK_NONE : NETWORK_OPEN,
+		.host_count = options->host_count,
+		.runtime = options->runtime,
+		.agent_path = options->agent_path,
+		.store_path = store_path(options->store),
+		.store_map_bytes = store_map_bytes(options->store),
+		.fresh = options->no_cache,
+	};
+	task->hosts = drop_const(options->hosts);
+	bake_task_layers(bake, task);
+	bake_task_argv(bake, ready, task);
+	bake_task_env(bake, task);
+	bake_task_limits(bake, task);
+}
+
+void bake_free_task(struct task *task)
+{
+	free(task->layers);
+	free(task->argv);
+	free(task->env);
+}
