@@ -316,14 +316,27 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 	return bake_open_progress(cmd, err);
 }
 
+static int bake_read_step(const struct cli *cli, size_t *out, struct err *err)
+{
+	const char *text = cli_text(cli, "from-step");
+	struct str rest = str_of(text ? text : "");
+	uint64_t step = 0;
+
+	if (text && (!str_take_number(&rest, &step) || rest.len > 0 || step == 0))
+		return err_set(err, ERR_INVALID, "--from-step %s: expected a number from 1", text);
+	*out = step;
+	return 0;
+}
+
 static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
 	struct bake_result result = {0};
 	struct bake_options options;
 	uint64_t max_layer_bytes;
+	size_t from_step = 0;
 
 	if (access_layer_limit(cmd->cli, &max_layer_bytes, err) < 0 ||
-	    bake_open_all(cmd, spec, err) < 0)
+	    bake_read_step(cmd->cli, &from_step, err) < 0 || bake_open_all(cmd, spec, err) < 0)
 		return -1;
 	options = (struct bake_options){
 		.store = cmd->store,
@@ -332,6 +345,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.agent_path = cmd->cli->agent_path,
 		.contextfd = cmd->contextfd,
 		.no_cache = cli_has(cmd->cli, "no-cache"),
+		.from_step = from_step,
 		.pull = cli_has(cmd->cli, "pull"),
 		.plain_http = cli_has(cmd->cli, "plain-http"),
 		.ca_file = cli_text(cmd->cli, "ca-file"),
@@ -380,6 +394,7 @@ static const struct cli_option options[] = {
 	{"add-host", "NAME=ADDR[:PORT]", "where a name lives, for the steps", true},
 	{"pull", NULL, "ask the registry although the base is here", false},
 	{"no-cache", NULL, "run every step anew", false},
+	{"from-step", "N", "run step N and those after it anew", false},
 	{"platform", "OS/ARCH", "of the base; the host's by default", false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
 	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},

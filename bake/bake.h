@@ -58,6 +58,7 @@ struct bake_options {
 	const char *agent_path;  /* of hearth-agent */
 	int contextfd;           /* -1 for none */
 	bool no_cache;           /* run every step anew */
+	size_t from_step;        /* run this step, from 1, and those after it anew; 0 for none */
 	bool pull;               /* ask upstream although a digest is held */
 	bool plain_http;
 	const char *ca_file;

@@ -7,6 +7,7 @@
 #include "bake/key.h"
 #include "bake/sweeper.h"
 #include "bake/task.h"
+#include "layers/step.h"
 
 struct bake {
 	const struct spec *spec;
@@ -22,6 +23,47 @@ struct bake {
 	size_t step;        /* from 1 */
 	struct bake_result result;
 };
+
+/* A step's name, and what it was made of. */
+struct bake_key {
+	struct key_parts parts;
+	struct digest content; /* of COPY's sources */
+	struct digest key;
+};
+
+/* The steps judged, the base resolved; bake_end() is due whatever is returned. */
+int bake_begin(struct bake *bake, const struct spec *spec, const struct bake_options *options,
+	       struct err *err) MUST_CHECK;
+void bake_end(struct bake *bake, int result);
+
+void bake_tell(const struct bake *bake, struct bake_event event);
+
+/* Whether step bake->step is made although there is a record. */
+bool bake_anew(const struct bake *bake);
+
+/* The snapshot that look-ups use; opened anew after something was made. */
+int bake_snapshot(struct bake *bake, struct err *err) MUST_CHECK;
+void bake_end_snapshot(struct bake *bake);
+
+/* The whole of step bake->step. */
+int bake_one_step(struct bake *bake, struct err *err) MUST_CHECK;
+
+/*
+ * Its parts, in their order. Enter: the instruction is expanded, and what it
+ * changes in the configuration is changed. 1 it may make a layer, 0 it makes
+ * none, -1.
+ */
+int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err) MUST_CHECK;
+int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+		  struct err *err) MUST_CHECK;
+int bake_find(struct bake *bake, const struct digest *key, bool with_details,
+	      struct step_record *out, struct err *err) MUST_CHECK;
+int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
+	MUST_CHECK;
+int bake_apply_nothing(struct bake *bake, struct err *err) MUST_CHECK;
+
+/* Put "step 2 (RUN make)" before an error; returns -1. */
+int bake_name_step(const struct bake *bake, struct err *err);
 
 /*
  * Everything that a worker needs to make a step, from its expanded instruction.

@@ -81,7 +81,7 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		.agent_path = options->agent_path,
 		.store_path = store_path(options->store),
 		.store_map_bytes = store_map_bytes(options->store),
-		.fresh = options->no_cache,
+		.fresh = bake_anew(bake),
 	};
 	task->hosts = drop_const(options->hosts);
 	bake_task_layers(bake, task);

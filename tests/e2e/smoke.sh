@@ -31,6 +31,13 @@ anew=$(bake "$work/a.json" --context "$work/context" --no-cache)
 # Everything: also what only changes the configuration, and a copy.
 same "--no-cache does everything anew" "$(cached)" 0
 holds "and ends with a digest" "$anew" '^sha256:[0-9a-f]{64}$'
+again=$(bake "$work/a.json" --context "$work/context" --from-step 4)
+same "--from-step does that from there on" "$(cached)" 3
+same "equal results are the same image" "$again" "$anew"
+refused "there is no such step" 64 'the spec has 5' \
+	hearth bake "$work/a.json" --context "$work/context" --from-step 6
+refused "a step is a number" 64 'expected a number from 1' \
+	hearth bake "$work/a.json" --context "$work/context" --from-step 0
 echo changed >"$work/context/greeting"
 changed=$(bake "$work/a.json" --context "$work/context" --output "oci:$work/image:changed")
 check "a file's content does matter" test "$changed" != "$one"

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bake_step.c - one step of a bake: entered, keyed, found or made, applied. */
+#include "bake/bake_priv.h"
+
+#include "bake/context.h"
+#include "bake/expand.h"
+
+#define STEP_NAME_MAX ((size_t)80)
+
+void bake_tell(const struct bake *bake, struct bake_event event)
+{
+	event.step = bake->step;
+	event.of = bake->spec->step_count;
+	if (bake->options->event)
+		bake->options->event(bake->options->event_ctx, &event);
+}
+
+bool bake_anew(const struct bake *bake)
+{
+	const struct bake_options *options = bake->options;
+
+	return options->no_cache || (options->from_step > 0 && bake->step >= options->from_step);
+}
+
+int bake_snapshot(struct bake *bake, struct err *err)
+{
+	return bake->meta ? 0 : meta_begin(bake->options->store, META_READ, &bake->meta, err);
+}
+
+void bake_end_snapshot(struct bake *bake)
+{
+	meta_abort(steal_ptr(&bake->meta));
+}
+
+int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
+{
+	const struct instruction *instruction = &bake->steps[bake->step - 1];
+	struct state_layer layer = {
+		.blob = record->blob,
+		.diff_id = record->diff_id,
+		.size = record->blob_size,
+		.media_type = MEDIA_OCI_LAYER_ZSTD,
+	};
+
+	bake->created_ms = record->created_ms;
+	return state_add_step(&bake->state, buf_str(&instruction->text), record->created_ms,
+			      record->empty ? NULL : &layer, err);
+}
+
+int bake_apply_nothing(struct bake *bake, struct err *err)
+{
+	return state_add_step(&bake->state, buf_str(&bake->steps[bake->step - 1].text),
+			      bake->created_ms, NULL, err);
+}
+
+static int bake_make(struct bake *bake, const struct instruction *ready,
+		     const struct key_parts *parts, const struct digest *key, bool *out_shared,
+		     struct err *err)
+{
+	AUTO(json) json_t *components = key_components(parts);
+	struct task task;
+	int result;
+
+	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
+		return -1;
+	bake_fill_task(bake, ready, parts, key, &task);
+	task.components = components;
+	bake_end_snapshot(bake);
+	result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
+				&bake->result.exit_code, err);
+	sweeper_wake(bake->sweeper);
+	bake_free_task(&task);
+	return result;
+}
+
+int bake_find(struct bake *bake, const struct digest *key, bool with_details,
+	      struct step_record *out, struct err *err)
+{
+	if (bake_snapshot(bake, err) < 0)
+		return -1;
+	return step_find(bake->meta, key, with_details, out, err);
+}
+
+/* COPY's sources; other steps read nothing from outside. */
+static int bake_digest_sources(struct bake *bake, const struct instruction *ready,
+			       struct digest *out, struct err *err)
+{
+	if (ready->kind != INSTRUCTION_COPY)
+		return 0;
+	bake_end_snapshot(bake); /* it must not span the reading of files */
+	return context_digest(bake->options->contextfd, (const char *const *)ready->args.at,
+			      ready->args.count - 1, bake->options->cancel, out, err);
+}
+
+int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+		  struct err *err)
+{
+	out->parts = (struct key_parts){
+		.state = &bake->state,
+		.instruction = buf_str(&ready->text),
+		.content = ready->kind == INSTRUCTION_COPY ? &out->content : NULL,
+		.network_none = ready->network_none,
+	};
+	if (bake_digest_sources(bake, ready, &out->content, err) < 0)
+		return -1;
+	key_make(&out->parts, &out->key);
+	return 0;
+}
+
+static void bake_tell_done(const struct bake *bake, const struct step_record *record, bool cached,
+			   bool shared)
+{
+	bake_tell(bake, (struct bake_event){
+				.kind = BAKE_STEP_DONE,
+				.cached = cached,
+				.shared = shared,
+				.empty = record->empty,
+				.cut_off = record->cut_off,
+				.duration_ms = record->duration_ms,
+				.size = record->empty ? 0 : record->blob_size,
+			});
+}
+
+static int bake_made_step(struct bake *bake, const struct instruction *ready, struct err *err)
+{
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
+	struct bake_key key;
+	bool shared = false;
+	bool cached;
+	int found = 0;
+
+	if (bake_key_step(bake, ready, &key, err) < 0)
+		return -1;
+	bake->keys[bake->step - 1] = key.key;
+	if (!bake_anew(bake))
+		found = bake_find(bake, &key.key, false, &record, err);
+	cached = found == 1;
+	if (found == 0) {
+		if (bake_make(bake, ready, &key.parts, &key.key, &shared, err) < 0)
+			return -1;
+		found = bake_find(bake, &key.key, true, &record, err);
+	}
+	if (found == 0)
+		return err_set(err, ERR_UNAVAILABLE, "its record is gone; bake again");
+	if (found < 0 || bake_apply_record(bake, &record, err) < 0)
+		return -1;
+	bake->result.cached_steps += cached;
+	bake_tell_done(bake, &record, cached, shared);
+	return 0;
+}
+
+/* What changes the configuration and no file: done at once, and never run. */
+static int bake_noted_step(struct bake *bake, struct err *err)
+{
+	bool cached = !bake_anew(bake);
+
+	if (bake_apply_nothing(bake, err) < 0)
+		return -1;
+	bake->result.cached_steps += cached;
+	bake_tell(bake,
+		  (struct bake_event){.kind = BAKE_STEP_DONE, .cached = cached, .empty = true});
+	return 0;
+}
+
+static int bake_set_env(struct bake *bake, const struct instruction *ready, struct err *err)
+{
+	for (size_t i = 0; i + 1 < ready->args.count; i += 2) {
+		if (state_set_env(&bake->state, str_of(ready->args.at[i]),
+				  str_of(ready->args.at[i + 1]), err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err)
+{
+	const struct instruction *instruction = &bake->steps[bake->step - 1];
+
+	if (cancel_check(bake->options->cancel, err) < 0 ||
+	    expand_instruction(instruction, &bake->state, out, err) < 0)
+		return -1;
+	switch (instruction->kind) {
+	case INSTRUCTION_ENV:
+		return bake_set_env(bake, out, err);
+	case INSTRUCTION_WORKDIR:
+		if (state_set_workdir(&bake->state, str_of(out->args.at[0]), err) < 0)
+			return -1;
+		return !str_equal(state_workdir(&bake->state), STR("/"));
+	case INSTRUCTION_RUN:
+	case INSTRUCTION_COPY:
+		break;
+	}
+	return 1;
+}
+
+int bake_one_step(struct bake *bake, struct err *err)
+{
+	auto_instruction struct instruction ready = {0};
+	int makes;
+
+	bake_tell(bake, (struct bake_event){.kind = BAKE_STEP,
+					    .text = buf_str(&bake->steps[bake->step - 1].text)});
+	makes = bake_enter_step(bake, &ready, err);
+	if (makes <= 0)
+		return makes < 0 ? -1 : bake_noted_step(bake, err);
+	return bake_made_step(bake, &ready, err);
+}
+
+/* "step 2 (RUN make): ...": the number, and enough of its first line to know it. */
+int bake_name_step(const struct bake *bake, struct err *err)
+{
+	struct str text = buf_str(&bake->steps[bake->step - 1].text);
+	const char *end = memchr(text.ptr, '\n', text.len);
+	size_t n = end ? (size_t)(end - text.ptr) : text.len;
+	bool cut = n > STEP_NAME_MAX || end;
+
+	n = n > STEP_NAME_MAX ? STEP_NAME_MAX : n;
+	return err_ctx(err, "step %zu (%.*s%s)", bake->step, (int)n, text.ptr, cut ? "..." : "");
+}
