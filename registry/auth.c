@@ -18,6 +18,7 @@ enum auth_scheme { AUTH_NONE, AUTH_BASIC, AUTH_BEARER };
 
 struct auth {
 	struct retry retry;
+	const char *actions;
 	struct buf path;
 	struct buf user;
 	struct secret password;
@@ -40,6 +41,7 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	if (!auth)
 		abort();
 	auth->retry = spec->retry;
+	auth->actions = spec->actions;
 	auth->path = BUF_INIT(HTTP_URL_MAX);
 	auth->user = BUF_INIT(HTTP_URL_MAX);
 	auth->question = BUF_INIT(HTTP_URL_MAX);
@@ -189,6 +191,7 @@ static int token_ask(const struct auth *auth, struct http *http, const char *que
 		.url = question,
 		.user = with_password ? auth->user.ptr : NULL,
 		.password = &auth->password,
+		.document = true,
 		.body = &sink.sink,
 	};
 
@@ -224,7 +227,25 @@ static void auth_set_fetching_locked(struct auth *auth, bool fetching)
 	auth->fetching = fetching;
 }
 
-/* Fetch a token for `question`, without the lock, and keep it. */
+static int auth_keep_locked(struct auth *auth, const char *question, bool with_password,
+			    const struct secret *token, struct err *err) REQUIRES(auth->lock);
+static int auth_keep_locked(struct auth *auth, const char *question, bool with_password,
+			    const struct secret *token, struct err *err)
+{
+	buf_clear(&auth->question);
+	if (buf_add(&auth->question, str_of(question), err) < 0 ||
+	    secret_copy(&auth->token, token, err) < 0)
+		return -1;
+	auth->scheme = AUTH_BEARER;
+	auth->with_password = with_password;
+	auth->generation++;
+	return 0;
+}
+
+/*
+ * Fetch a token for `question`, without the lock, and keep it. Where none is
+ * given the one before stays: what was asked for may be more than we need.
+ */
 static int token_fetch(struct auth *auth, struct http *http, const char *question,
 		       bool with_password, struct err *err)
 {
@@ -250,9 +271,8 @@ static int token_fetch(struct auth *auth, struct http *http, const char *questio
 	lock_take(&auth->lock);
 	auth_set_fetching_locked(auth, false);
 	if (result == 0) {
-		result = secret_copy(&auth->token, &token, err);
+		result = auth_keep_locked(auth, question, with_password, &token, err);
 		auth->expires_ms = asked_ms + life_ms - margin_ms;
-		auth->generation++;
 	}
 	lock_drop(&auth->lock);
 	return result;
@@ -346,7 +366,8 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 {
 	auto_buf struct buf own = BUF_INIT(HTTP_URL_MAX);
 
-	if (buf_addf(&own, err, "repository:" STR_FMT ":pull", STR_ARG(buf_str(&auth->path))) < 0)
+	if (buf_addf(&own, err, "repository:" STR_FMT ":%s", STR_ARG(buf_str(&auth->path)),
+		     auth->actions) < 0)
 		return -1;
 	if (scopes.len == 0)
 		scopes = buf_str(&own);
@@ -403,22 +424,15 @@ static int auth_use_basic(struct auth *auth, const struct grant *used, struct er
 }
 
 /* 1 and the question is ours to ask, 0 where a newer proof is there than the one used, -1. */
-static int auth_claim_locked(struct auth *auth, const struct http *http, const char *question,
-			     bool with_password, const struct grant *used, struct err *err)
-	REQUIRES(auth->lock);
-static int auth_claim_locked(struct auth *auth, const struct http *http, const char *question,
-			     bool with_password, const struct grant *used, struct err *err)
+static int auth_claim_locked(struct auth *auth, const struct http *http, const struct grant *used,
+			     struct err *err) REQUIRES(auth->lock);
+static int auth_claim_locked(struct auth *auth, const struct http *http, const struct grant *used,
+			     struct err *err)
 {
 	if (auth_await_locked(auth, http, err) < 0)
 		return -1;
 	if (auth->generation != used->generation)
 		return 0;
-	buf_clear(&auth->question);
-	if (buf_add(&auth->question, str_of(question), err) < 0)
-		return -1;
-	auth->scheme = AUTH_BEARER;
-	auth->with_password = with_password;
-	auth->expires_ms = 0;
 	auth_set_fetching_locked(auth, true);
 	return 1;
 }
@@ -429,7 +443,7 @@ static int auth_use_bearer(struct auth *auth, struct http *http, const char *que
 	int result;
 
 	lock_take(&auth->lock);
-	result = auth_claim_locked(auth, http, question, with_password, used, err);
+	result = auth_claim_locked(auth, http, used, err);
 	lock_drop(&auth->lock);
 	if (result <= 0)
 		return result;

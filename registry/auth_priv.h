@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth_priv.h - what proves to a registry that we may read one repository.
+ * auth_priv.h - what proves to a registry that we may use one repository.
  *
  * Nothing is proven until the registry asks (401). Then it is Basic, with the
  * user's credentials, or Bearer: a token of the service that the challenge
@@ -26,8 +26,9 @@
 struct auth;
 
 struct auth_spec {
-	struct str path; /* of the repository */
-	struct str user; /* or "" */
+	struct str path;     /* of the repository */
+	const char *actions; /* "pull", where the registry does not say what it wants; static */
+	struct str user;     /* or "" */
 	const struct secret *password;
 	struct retry retry; /* for the token service */
 };

@@ -24,9 +24,12 @@ struct http {
 	struct err failure;  /* of a callback of ours */
 	size_t header_bytes; /* with those of informational answers */
 	bool heard_enough;   /* of an error's body */
-	uint64_t bytes;      /* received */
+	struct str lent;     /* what libcurl has not taken yet of the body that is sent */
+	uint64_t unsent;     /* of that body */
+	uint64_t bytes;      /* received and sent */
 	uint64_t bytes_then; /* at `since_ms` */
-	int64_t since_ms;    /* moves on while the sink makes us wait */
+	int64_t since_ms;    /* moves on while sink or source make us wait */
+	int64_t begun_ms;
 };
 
 int http_open(const struct http_options *options, struct http **out, struct err *err)
@@ -44,6 +47,8 @@ int http_open(const struct http_options *options, struct http **out, struct err 
 		http->options.connect_ms = HTTP_CONNECT_MS;
 	if (http->options.stall_ms == 0)
 		http->options.stall_ms = HTTP_STALL_MS;
+	if (http->options.document_ms == 0)
+		http->options.document_ms = HTTP_DOCUMENT_MS;
 	http->easy = curl_easy_init();
 	http->multi = curl_multi_init();
 	if (!http->easy || !http->multi)
@@ -182,6 +187,40 @@ static size_t http_on_body(char *bytes, size_t one, size_t len, void *ctx)
 	return http_took(len * one, result);
 }
 
+/* As much of the body as fits; 0 where it ends before its size, or fails. */
+static size_t http_take_upload(struct http *http, char *out, size_t room)
+{
+	struct http_upload *upload = http->request->upload;
+	size_t n;
+
+	if (http->lent.len == 0 &&
+	    upload->source.read(&upload->source, &http->lent, &http->failure) <= 0)
+		return 0;
+	n = http->lent.len < room ? http->lent.len : room;
+	if (n > http->unsent)
+		n = (size_t)http->unsent;
+	memcpy(out, http->lent.ptr, n);
+	http->lent = (struct str){http->lent.ptr + n, http->lent.len - n};
+	http->unsent -= n;
+	return n;
+}
+
+static size_t http_on_send(char *out, size_t one, size_t len, void *ctx)
+{
+	struct http *http = ctx;
+	int64_t before = clock_monotonic_ms();
+	size_t n;
+
+	if (http->unsent == 0)
+		return 0;
+	n = http_take_upload(http, out, len * one);
+	http->since_ms += clock_monotonic_ms() - before;
+	http->bytes += n;
+	if (n == 0 && http->failure.kind == ERR_NONE)
+		(void)err_set(&http->failure, ERR_CORRUPT, "there is less to send than its size");
+	return n == 0 ? CURL_READFUNC_ABORT : n;
+}
+
 static void http_add_header(struct http *http, const char *name, const char *value)
 {
 	auto_buf struct buf line = BUF_INIT(HTTP_HEADERS_MAX);
@@ -207,6 +246,13 @@ static void http_set_headers(struct http *http, const struct http_request *reque
 		(void)snprintf(range, sizeof(range), "bytes=%s", request->range);
 		http_add_header(http, "Range", range);
 	}
+	if (request->content_type)
+		http_add_header(http, "Content-Type", request->content_type);
+	if (request->content_range)
+		http_add_header(http, "Content-Range", request->content_range);
+	/* Not every server says 100, and waiting for it takes a second each time. */
+	if (request->upload)
+		http_add_header(http, "Expect", "");
 	(void)curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers);
 }
 
@@ -223,13 +269,35 @@ static void http_set_credential(CURL *easy, const struct http_request *request)
 	}
 }
 
+static void http_set_method(struct http *http, const struct http_request *request)
+{
+	static const char *const names[] = {
+		[HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",
+		[HTTP_PUT] = "PUT", [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
+	};
+	CURL *easy = http->easy;
+
+	if (request->method == HTTP_HEAD)
+		(void)curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+	else if (request->method != HTTP_GET)
+		(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, names[request->method]);
+	if (request->method == HTTP_GET || request->method == HTTP_HEAD ||
+	    request->method == HTTP_DELETE)
+		return;
+	(void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+	(void)curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)http->unsent);
+	(void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, HTTP_READ_SIZE);
+	(void)curl_easy_setopt(easy, CURLOPT_READFUNCTION, http_on_send);
+	(void)curl_easy_setopt(easy, CURLOPT_READDATA, http);
+}
+
 static void http_prepare(struct http *http, const struct http_request *request)
 {
 	CURL *easy = http->easy;
 
 	curl_easy_reset(easy);
 	(void)curl_easy_setopt(easy, CURLOPT_URL, request->url);
-	(void)curl_easy_setopt(easy, CURLOPT_NOBODY, request->head ? 1L : 0L);
+	http_set_method(http, request);
 	(void)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
 	/* One connection is one stream, so a sink that blocks holds up nothing else. */
@@ -263,30 +331,54 @@ static void http_begin(struct http *http, const struct http_request *request,
 	http->why[0] = '\0';
 	http->header_bytes = 0;
 	http->heard_enough = false;
+	http->lent = STR("");
+	http->unsent = request->upload ? request->upload->size : 0;
 	http->bytes = http->bytes_then = 0;
-	http->since_ms = clock_monotonic_ms();
+	http->begun_ms = http->since_ms = clock_monotonic_ms();
 	response->status = 0;
 	response->headers.max = HTTP_HEADERS_MAX;
 	response->error_body.max = HTTP_ERROR_BODY_MAX;
 	buf_clear(&response->headers);
 	buf_clear(&response->error_body);
-	response->redirect[0] = '\0';
+	response->location[0] = '\0';
 	response->retry_after_ms = -1;
 	response->worth_retrying = false;
 }
 
+static int http_give_up(struct http *http, struct err *err, const char *what, int64_t ms)
+{
+	http->response->worth_retrying = true;
+	return err_set(err, ERR_TIMEOUT, "%s %lld ms", what, (long long)ms);
+}
+
 static int http_check_stall(struct http *http, struct err *err)
 {
+	const bool sent = http->request->upload && http->unsent == 0;
+	const int64_t patience_ms =
+		(int64_t)http->options.stall_ms * (sent ? HTTP_COMMIT_STALLS : 1);
 	int64_t now = clock_monotonic_ms();
 
 	if (http->bytes - http->bytes_then >= HTTP_STALL_BYTES) {
 		http->bytes_then = http->bytes;
 		http->since_ms = now;
 	}
-	if (now - http->since_ms <= http->options.stall_ms)
-		return 0;
-	http->response->worth_retrying = true;
-	return err_set(err, ERR_TIMEOUT, "the server was silent for %d ms", http->options.stall_ms);
+	if (http->request->document && now - http->begun_ms > http->options.document_ms)
+		return http_give_up(http, err, "the server did not answer in full within",
+				    http->options.document_ms);
+	if (now - http->since_ms > patience_ms)
+		return http_give_up(http, err, "the server was silent for", patience_ms);
+	return 0;
+}
+
+static int http_poll_ms(const struct http *http)
+{
+	int ms = HTTP_POLL_MS;
+
+	if (http->options.stall_ms < ms)
+		ms = http->options.stall_ms;
+	if (http->request->document && http->options.document_ms < ms)
+		ms = http->options.document_ms;
+	return ms;
 }
 
 /* Turn the crank until the transfer has ended. */
@@ -311,10 +403,8 @@ static int http_run(struct http *http, struct err *err)
 			break;
 		if (http_check_stall(http, err) < 0)
 			return -1;
-		if (curl_multi_poll(http->multi, waits, wait_count,
-				    http->options.stall_ms < HTTP_POLL_MS ? http->options.stall_ms
-									  : HTTP_POLL_MS,
-				    NULL) != CURLM_OK)
+		if (curl_multi_poll(http->multi, waits, wait_count, http_poll_ms(http), NULL) !=
+		    CURLM_OK)
 			return err_set(err, ERR_OS, "libcurl cannot wait");
 	}
 	return 0;
@@ -367,21 +457,17 @@ static int http_explain(struct http *http, CURLcode code, struct err *err)
 	return err_set(err, ERR_REMOTE, "%s", why);
 }
 
-/* Where the answer points. Of a body that was cut off libcurl does not say it. */
-static void http_note_redirect(struct http *http)
+/* Where the answer points, whatever its status is. */
+static void http_note_location(struct http *http)
 {
 	struct http_response *response = http->response;
 	struct str location = http_header(response, "Location");
 	auto_buf struct buf joined = BUF_INIT(HTTP_URL_MAX);
-	const char *redirect = NULL;
 	struct err ignored;
 
-	(void)curl_easy_getinfo(http->easy, CURLINFO_REDIRECT_URL, &redirect);
-	if (!redirect && http->heard_enough && location.len > 0 &&
-	    url_join(http->request->url, location, &joined, &ignored) == 0)
-		redirect = joined.ptr;
-	if (redirect && strlen(redirect) < sizeof(response->redirect))
-		memcpy(response->redirect, redirect, strlen(redirect) + 1);
+	if (location.len > 0 && url_join(http->request->url, location, &joined, &ignored) == 0 &&
+	    joined.len < sizeof(response->location))
+		memcpy(response->location, joined.ptr, joined.len + 1);
 }
 
 static void http_note_answer(struct http *http)
@@ -390,7 +476,7 @@ static void http_note_answer(struct http *http)
 	curl_off_t seconds = 0;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
-	http_note_redirect(http);
+	http_note_location(http);
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &seconds);
 	if (seconds > HTTP_RETRY_AFTER_MAX_MS / 1000)
 		seconds = HTTP_RETRY_AFTER_MAX_MS / 1000;
@@ -423,6 +509,8 @@ int http_send(struct http *http, const struct http_request *request, struct http
 	int result;
 
 	http_begin(http, request, response);
+	if (request->upload && request->upload->rewind(request->upload, err) < 0)
+		return -1;
 	http_prepare(http, request);
 	result = http_transfer(http, err);
 	(void)curl_multi_remove_handle(http->multi, http->easy);

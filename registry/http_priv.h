@@ -9,8 +9,9 @@
  *
  * Certificates are always verified. Bytes are as the server sent them: nothing
  * is asked for compressed, and what comes so anyway is not unpacked. A peer
- * that brings less than HTTP_STALL_BYTES in stall_ms while we wait for it is
- * given up; the time in which the sink makes us wait does not count.
+ * that brings or takes less than HTTP_STALL_BYTES in stall_ms while we wait for
+ * it is given up; the time in which a sink or source makes us wait does not
+ * count. A document has to be there, whole, within document_ms.
  */
 #pragma once
 
@@ -26,6 +27,8 @@
 #define HTTP_STALL_BYTES 1024
 #define HTTP_CONNECT_MS 15000
 #define HTTP_STALL_MS 30000
+#define HTTP_COMMIT_STALLS 10         /* stall_ms for a server to keep what it was sent */
+#define HTTP_DOCUMENT_MS 120000       /* 4 MiB at 35 kB a second */
 #define HTTP_RETRY_AFTER_MAX_MS 60000 /* what a server may ask us to wait */
 
 struct http;
@@ -34,6 +37,7 @@ struct http_options {
 	const char *ca_file; /* NULL for the system's */
 	int connect_ms;      /* 0 for HTTP_CONNECT_MS */
 	int stall_ms;        /* 0 for HTTP_STALL_MS */
+	int document_ms;     /* 0 for HTTP_DOCUMENT_MS */
 	const struct cancel *cancel;
 	const struct cancel *cancel_too; /* of the work that this is a part of; may be NULL */
 };
@@ -49,23 +53,36 @@ int http_check_cancel(const struct http *http, struct err *err) MUST_CHECK;
 int http_wait(const struct http *http, int64_t ms, struct err *err) MUST_CHECK;
 int http_wait_readable(const struct http *http, int fd, struct err *err) MUST_CHECK;
 
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE };
+
+/* A body that is sent: `size` bytes of a source, which can begin again. */
+struct http_upload {
+	struct source source;
+	uint64_t size;
+	int (*rewind)(struct http_upload *upload, struct err *err);
+};
+
 struct http_request {
 	const char *url;
-	bool head;                   /* HEAD, else GET */
-	bool direct;                 /* by no proxy: the host is this one */
-	const char *accept;          /* the header's value, or NULL */
-	const char *range;           /* "0-99", or NULL */
+	enum http_method method;
+	bool direct;        /* by no proxy: the host is this one */
+	bool document;      /* all of it within document_ms */
+	const char *accept; /* the header's value, or NULL, here and below */
+	const char *range;  /* "0-99" */
+	const char *content_type;
+	const char *content_range;   /* "0-99", as uploads have it: without a unit */
 	const struct secret *bearer; /* a token; empty for none, or NULL */
 	const char *user;            /* with password: Basic; or NULL */
 	const struct secret *password;
-	struct sink *body; /* gets the body of a 200 or 206, once the headers are there */
+	struct sink *body;          /* gets the body of a 200 or 206, once the headers are there */
+	struct http_upload *upload; /* POST, PUT, PATCH; NULL sends an empty body */
 };
 
 struct http_response {
 	long status;                 /* 0 where none arrived */
 	struct buf headers;          /* "Name: value\n" each, of the last response */
 	struct buf error_body;       /* of any other status, as far as it fits */
-	char redirect[HTTP_URL_MAX]; /* absolute, or "" */
+	char location[HTTP_URL_MAX]; /* where the answer points: absolute, or "" */
 	int64_t retry_after_ms;      /* at most HTTP_RETRY_AFTER_MAX_MS; -1 where none was said */
 	bool worth_retrying;         /* after a failure: another try may end otherwise */
 };

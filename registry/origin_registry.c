@@ -6,7 +6,7 @@
 struct registry {
 	struct origin origin;
 	const struct reference *reference;
-	struct fetch *fetch;
+	struct remote *remote;
 	struct http *lanes[PULL_PARALLEL]; /* made when first used, by who uses them */
 	struct buf got;                    /* what a tag's GET gave, so that it is got once */
 	struct digest got_digest;
@@ -15,7 +15,7 @@ struct registry {
 static int registry_lane(struct registry *registry, size_t lane, struct http **out, struct err *err)
 {
 	if (!registry->lanes[lane] &&
-	    fetch_connect(registry->fetch, &registry->lanes[lane], err) < 0)
+	    remote_connect(registry->remote, &registry->lanes[lane], err) < 0)
 		return -1;
 	*out = registry->lanes[lane];
 	return 0;
@@ -35,11 +35,11 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 	(void)snprintf(tag, sizeof(tag), STR_FMT, STR_ARG(registry->reference->tag));
 	if (registry_lane(registry, 0, &http, err) < 0)
 		return -1;
-	found = fetch_head(registry->fetch, http, tag, out, err);
+	found = fetch_head(registry->remote, http, tag, out, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	if (fetch_manifest(registry->fetch, http, tag, &registry->got, &registry->got_digest, err) <
-	    0)
+	if (fetch_manifest(registry->remote, http, tag, &registry->got, &registry->got_digest,
+			   err) < 0)
 		return -1;
 	*out = registry->got_digest;
 	return 0;
@@ -56,7 +56,7 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 	if (registry->got.len > 0 && digest_equal(digest, &registry->got_digest))
 		return buf_add(out, buf_str(&registry->got), err);
 	if (registry_lane(registry, 0, &http, err) < 0 ||
-	    fetch_manifest(registry->fetch, http, digest_format(digest, name), out, &found, err) <
+	    fetch_manifest(registry->remote, http, digest_format(digest, name), out, &found, err) <
 		    0)
 		return -1;
 	if (!digest_equal(digest, &found))
@@ -72,7 +72,7 @@ static int registry_blob(struct origin *origin, size_t lane, const struct descri
 
 	if (registry_lane(registry, lane, &http, err) < 0)
 		return -1;
-	return fetch_blob(registry->fetch, http, blob, out, err);
+	return fetch_blob(registry->remote, http, blob, out, err);
 }
 
 static void registry_close(struct origin *origin)
@@ -81,7 +81,7 @@ static void registry_close(struct origin *origin)
 
 	for (size_t i = 0; i < PULL_PARALLEL; i++)
 		http_close(registry->lanes[i]);
-	fetch_close(registry->fetch);
+	remote_close(registry->remote);
 	buf_done(&registry->got);
 	free(registry);
 }
@@ -89,15 +89,15 @@ static void registry_close(struct origin *origin)
 int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop,
 			 struct origin **out, struct err *err)
 {
-	const struct fetch_spec fetch = {.host = spec->reference->host,
-					 .path = spec->reference->path,
-					 .plain_http = spec->plain_http,
-					 .ca_file = spec->ca_file,
-					 .user = spec->user,
-					 .password = spec->password,
-					 .tries = PULL_TRIES,
-					 .cancel = spec->cancel,
-					 .cancel_too = stop};
+	const struct remote_spec remote = {.host = spec->reference->host,
+					   .path = spec->reference->path,
+					   .plain_http = spec->plain_http,
+					   .ca_file = spec->ca_file,
+					   .user = spec->user,
+					   .password = spec->password,
+					   .tries = PULL_TRIES,
+					   .cancel = spec->cancel,
+					   .cancel_too = stop};
 	struct registry *registry = calloc(1, sizeof(*registry));
 
 	if (!registry)
@@ -106,7 +106,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 		(struct origin){registry_resolve, registry_document, registry_blob, registry_close};
 	registry->reference = spec->reference;
 	registry->got = BUF_INIT(MANIFEST_MAX);
-	if (fetch_open(&fetch, &registry->fetch, err) < 0) {
+	if (remote_open(&remote, &registry->remote, err) < 0) {
 		registry_close(&registry->origin);
 		return -1;
 	}

@@ -52,8 +52,8 @@ static void answers_late(void *ctx, const struct standin_request *request)
 static int desk_new(void **state)
 {
 	static struct desk desk;
-	const struct auth_spec spec = {.path = STR("acme/tool"),
-				       .retry = {.tries = 1, .base_ms = 1}};
+	const struct auth_spec spec = {
+		.path = STR("acme/tool"), .actions = "pull", .retry = {.tries = 1, .base_ms = 1}};
 	struct err err = {0};
 
 	desk = (struct desk){.askedfd = eventfd(0, EFD_CLOEXEC),

@@ -235,7 +235,7 @@ static void redirects_come_to_an_end(void **state)
 
 	bench_open(bench, turns_in_a_circle, NULL);
 	check_err(bench_blob(bench, &err), &err, ERR_REMOTE);
-	assert_int_equal(atomic_load(&bench->server.requests), FETCH_REDIRECTS_MAX + 1);
+	assert_int_equal(atomic_load(&bench->server.requests), REMOTE_REDIRECTS_MAX + 1);
 }
 
 static void redirects_to_files(void *ctx, const struct standin_request *request)

@@ -26,8 +26,8 @@ void bench_open(struct bench *bench, standin_fn *fn, standin_fn *other)
 	bench->spec.tries = 4;
 	bench->spec.retry_base_ms = 1;
 	bench->spec.cancel = &bench->cancel;
-	check_ok(fetch_open(&bench->spec, &bench->fetch, &err), &err);
-	check_ok(fetch_connect(bench->fetch, &bench->http, &err), &err);
+	check_ok(remote_open(&bench->spec, &bench->remote, &err), &err);
+	check_ok(remote_connect(bench->remote, &bench->http, &err), &err);
 }
 
 void bench_identify(struct bench *bench, const char *user, const char *password)
@@ -50,7 +50,7 @@ int bench_free(void **state)
 	struct bench *bench = *state;
 
 	http_close(bench->http);
-	fetch_close(bench->fetch);
+	remote_close(bench->remote);
 	standin_stop(&bench->server);
 	standin_stop(&bench->other);
 	cancel_done(&bench->cancel);
@@ -62,7 +62,7 @@ int bench_free(void **state)
 
 int bench_blob(struct bench *bench, struct err *err)
 {
-	return fetch_blob(bench->fetch, bench->http, &bench->blob, &bench->sink.sink, err);
+	return fetch_blob(bench->remote, bench->http, &bench->blob, &bench->sink.sink, err);
 }
 
 void check_whole(const struct bench *bench)

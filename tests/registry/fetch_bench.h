@@ -22,13 +22,13 @@ struct bench {
 	struct standin server;
 	struct standin other; /* another host, as ports go */
 	struct cancel cancel;
-	struct fetch *fetch;
+	struct remote *remote;
 	struct http *http;
 	struct buf got;
 	struct buf_sink sink;
 	struct descriptor blob;
 	char bytes[BLOB_SIZE];
-	struct fetch_spec spec;
+	struct remote_spec spec;
 	struct secret password; /* spec's */
 	char host[64];
 	/* by the handlers: */

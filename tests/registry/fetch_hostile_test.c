@@ -18,7 +18,7 @@ static int bench_manifest(struct bench *bench, struct err *err)
 	struct digest digest;
 
 	bench->got.max = MANIFEST_MAX;
-	return fetch_manifest(bench->fetch, bench->http, "1.0", &bench->got, &digest, err);
+	return fetch_manifest(bench->remote, bench->http, "1.0", &bench->got, &digest, err);
 }
 
 static void document_without_end(void *ctx, const struct standin_request *request)
@@ -389,6 +389,25 @@ static void documents_that_stall_are_given_up(void **state)
 	}
 }
 
+/* A byte now and then is enough against the stall; the whole has its own time. */
+static void documents_have_a_deadline(void **state)
+{
+	static standin_fn *const ways[] = {document_that_stalls, token_that_stalls};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct err err = {0};
+
+		if (i > 0)
+			bench = bench_again(state);
+		bench->spec.document_ms = 50;
+		bench->spec.tries = 1;
+		bench_open(bench, ways[i], NULL);
+		check_err(bench_manifest(bench, &err), &err, ERR_TIMEOUT);
+		assert_non_null(strstr(err.text, "did not answer in full within 50 ms"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +424,7 @@ int main(void)
 		TEST(a_password_is_shown_to_no_redirect),
 		TEST(a_server_can_ask_for_patience_within_limits),
 		TEST(documents_that_stall_are_given_up),
+		TEST(documents_have_a_deadline),
 	};
 
 	return cmocka_run_group_tests_name("registry/fetch_hostile", tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 static int bench_manifest(struct bench *bench, struct digest *digest, struct err *err)
 {
-	return fetch_manifest(bench->fetch, bench->http, "1.0", &bench->got, digest, err);
+	return fetch_manifest(bench->remote, bench->http, "1.0", &bench->got, digest, err);
 }
 
 static void gives_manifest(void *ctx, const struct standin_request *request)
@@ -107,7 +107,8 @@ static void what_is_not_there_is_not_found(void **state)
 	assert_string_equal(err.text,
 			    "1.0 not found: check name and tag; it says: MANIFEST_UNKNOWN: "
 			    "manifest unknown");
-	check_err(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), &err, ERR_NOT_FOUND);
+	check_err(fetch_head(bench->remote, bench->http, "1.0", &digest, &err), &err,
+		  ERR_NOT_FOUND);
 }
 
 static void answers_head(void *ctx, const struct standin_request *request)
@@ -128,7 +129,7 @@ static void head_gives_the_digest(void **state)
 	struct err err = {0};
 
 	bench_open(bench, answers_head, NULL);
-	assert_int_equal(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), 1);
+	assert_int_equal(fetch_head(bench->remote, bench->http, "1.0", &digest, &err), 1);
 	assert_int_equal(digest.bytes[31], 0xaa);
 	assert_true(bench->flag);
 }
@@ -164,7 +165,7 @@ static void head_that_is_not_answered_is_a_miss(void **state)
 		if (i > 0)
 			bench = bench_again(state);
 		bench_open(bench, ways[i].fn, ways[i].other);
-		assert_int_equal(fetch_head(bench->fetch, bench->http, "1.0", &digest, &err), 0);
+		assert_int_equal(fetch_head(bench->remote, bench->http, "1.0", &digest, &err), 0);
 	}
 }
 
@@ -175,10 +176,10 @@ static void nobody_listens(void **state)
 	struct err err = {0};
 
 	bench_open(bench, always_503, NULL);
-	fetch_close(bench->fetch);
-	bench->fetch = NULL;
+	remote_close(bench->remote);
+	bench->remote = NULL;
 	bench->spec.host = STR("127.0.0.1:1");
-	check_ok(fetch_open(&bench->spec, &bench->fetch, &err), &err);
+	check_ok(remote_open(&bench->spec, &bench->remote, &err), &err);
 	check_err(bench_manifest(bench, &digest, &err), &err, ERR_REMOTE);
 }
 
