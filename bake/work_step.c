@@ -261,7 +261,7 @@ static int work_store_log(struct step_work *work, struct digest *out, struct err
 	AUTO(layer_writer) struct layer_writer *writer = NULL;
 	struct layer_info info;
 
-	if (layer_writer_open(work->store, &writer, err) < 0 ||
+	if (layer_writer_open(work->store, LAYER_ZSTD, &writer, err) < 0 ||
 	    work_read_spool(work, layer_writer_sink(writer), err) < 0 ||
 	    layer_writer_finish(writer, &info, err) < 0)
 		return -1;

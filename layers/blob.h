@@ -5,7 +5,7 @@
  * A chunk is at most 1 MiB, named by its sha256, and shared between blobs. A
  * blob's bytes are its chunks' bytes in order. Foreign blobs are kept byte for
  * byte, cut every 1 MiB; layers that we make are cut by content, and each of
- * their chunks is one whole zstd frame (layer.h).
+ * their chunks is one whole zstd frame or gzip member (layer.h).
  *
  * A blob's life:                       made by                  visible
  *	1 chunks, a few MiB at a time   blob_writer_add*()       no

@@ -29,3 +29,4 @@ struct codec {
 };
 
 extern const struct codec codec_zstd;
+extern const struct codec codec_gzip;

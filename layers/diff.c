@@ -14,7 +14,7 @@ int diff_seal(struct store *store, const struct diff_spec *spec, struct diff_res
 	struct diff_out sink = {.cut = diff_cut};
 
 	if (fingerprint_key(store, &sink.key, err) < 0 ||
-	    layer_writer_open(store, &writer, err) < 0)
+	    layer_writer_open(store, spec->codec, &writer, err) < 0)
 		return -1;
 	sink.sink = layer_writer_sink(writer);
 	sink.ctx = writer;

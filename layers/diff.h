@@ -31,7 +31,8 @@
 
 struct diff_spec {
 	int upperfd;
-	int lowerfd;          /* merged view of everything below, or -1 for nothing */
+	int lowerfd; /* merged view of everything below, or -1 for nothing */
+	enum layer_codec codec;
 	const int64_t *clamp; /* NULL, or: later times become this, in seconds */
 	const struct cancel *cancel;
 	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX: what is made can be unpacked */

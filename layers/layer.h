@@ -5,8 +5,9 @@
  * A layer is a tar (its sha256 is the diff id) in a compressed blob. One that
  * we make is cut by content (FastCDC on the tar: 16/64/256 KiB, with a cut
  * forced where the data of a file of 64 KiB or more starts); every chunk is
- * one complete zstd frame, so the chunks that deduplicate in the store are the
- * very bytes of a standard tar+zstd blob, made and inflated on all cores.
+ * one complete zstd frame or gzip member, so the chunks that deduplicate in
+ * the store are the very bytes of a standard tar+zstd or tar+gzip blob, made
+ * and inflated on all cores.
  *
  * Formats: OCI image-spec 1.1, layer.md; RFC 8878 (zstd), RFC 1952 (gzip).
  * A foreign layer may be zstd, gzip (any number of members) or plain, told by
@@ -14,7 +15,7 @@
  * is no other stream (padding) is part of the blob and not of the tar.
  *
  * Memory, whatever the layer's size: a writer holds two chunks and frames a
- * worker and 14 more, 1 MiB of zstd context a worker, and 40 bytes a chunk
+ * worker and 14 more, 1 MiB of context a worker, and 40 bytes a chunk
  * (3 MiB for 4 GiB): 26 MiB with LAYER_WORKERS_MAX workers, 14 with two,
  * beside the 12 MiB of blob.h.
  * A reader holds as many frames, and no contexts to speak of. An inflater
@@ -24,6 +25,7 @@
 #pragma once
 
 #include "layers/blob.h"
+#include "layers/codec.h"
 
 #define LAYER_CUT_MIN ((size_t)16 * 1024)
 #define LAYER_CUT_NORMAL ((size_t)64 * 1024)
@@ -45,7 +47,8 @@ struct layer_info {
  * which is compressed and cut the same way.
  */
 struct layer_writer;
-int layer_writer_open(struct store *store, struct layer_writer **out, struct err *err) MUST_CHECK;
+int layer_writer_open(struct store *store, enum layer_codec codec, struct layer_writer **out,
+		      struct err *err) MUST_CHECK;
 void layer_writer_close(struct layer_writer *writer);
 struct sink *layer_writer_sink(struct layer_writer *writer);
 

@@ -26,7 +26,7 @@ struct reader_slot {
 };
 
 struct layer_reader {
-	const struct codec *codec;
+	const struct codec *codec;     /* NULL for a foreign layer */
 	struct codec_context *context; /* the caller's */
 	struct blob_reader *blob;
 	struct sink *out;
@@ -119,7 +119,8 @@ static void reader_done(struct layer_reader *reader)
 		free(reader->slots[i].frame);
 		free(reader->slots[i].plain);
 	}
-	reader->codec->close(reader->context);
+	if (reader->codec)
+		reader->codec->close(reader->context);
 	blob_reader_close(reader->blob);
 	pthread_cond_destroy(&reader->changed);
 }
@@ -200,6 +201,9 @@ static int reader_frames(struct layer_reader *reader, struct str bytes, struct b
 {
 	int more = 1;
 
+	/* All frames of a layer are of one codec: another's is none to it. */
+	reader->codec = inflate_gzip.starts(bytes) ? &codec_gzip : &codec_zstd;
+	reader->context = reader->codec->open();
 	while (more == 1) {
 		if (chunk->plain_size == 0)
 			return err_set(err, ERR_CORRUPT, "a layer of frames and other bytes");
@@ -235,7 +239,6 @@ int layer_read(struct store *store, const struct digest *blob, uint64_t max_plai
 	       struct err *err)
 {
 	struct layer_reader reader = {
-		.codec = &codec_zstd,
 		.out = out,
 		.max = max_plain,
 		.left = max_plain,
@@ -248,7 +251,6 @@ int layer_read(struct store *store, const struct digest *blob, uint64_t max_plai
 
 	if (blob_reader_open(store, blob, &reader.blob, err) < 0)
 		return -1;
-	reader.context = reader.codec->open();
 	result = blob_reader_next(reader.blob, &bytes, &chunk, err);
 	if (result == 1)
 		result = chunk.plain_size > 0 ? reader_frames(&reader, bytes, &chunk, err)

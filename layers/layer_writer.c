@@ -24,6 +24,11 @@
 #define JOBS_INLINE 2                     /* chunks before threads are started */
 #define WRITER_BUFFER (4 * LAYER_CUT_MAX) /* bytes not cut yet; what is over moves to the front */
 
+static const struct codec *const codecs[LAYER_CODECS] = {
+	[LAYER_ZSTD] = &codec_zstd,
+	[LAYER_GZIP] = &codec_gzip,
+};
+
 enum job_state { JOB_FREE, JOB_FILLED, JOB_TAKEN, JOB_DONE };
 
 struct job {
@@ -354,7 +359,8 @@ static int writer_write(struct sink *sink, struct str bytes, struct err *err)
 	return 0;
 }
 
-int layer_writer_open(struct store *store, struct layer_writer **out, struct err *err)
+int layer_writer_open(struct store *store, enum layer_codec codec, struct layer_writer **out,
+		      struct err *err)
 {
 	AUTO(layer_writer) struct layer_writer *writer = calloc(1, sizeof(*writer));
 
@@ -363,7 +369,7 @@ int layer_writer_open(struct store *store, struct layer_writer **out, struct err
 	*writer = (struct layer_writer){
 		.sink = {writer_write},
 		.store = store,
-		.codec = &codec_zstd,
+		.codec = codecs[codec],
 		.workers = thread_cores(LAYER_WORKERS_MAX),
 		.lock = LOCK_INIT,
 		.filled = PTHREAD_COND_INITIALIZER,
@@ -422,6 +428,17 @@ int layer_writer_cut(struct layer_writer *writer, struct err *err)
 	return writer_cut_buffer(writer, true, err);
 }
 
+/* No bytes at all are one empty frame, since nothing is no stream of any format. */
+static int writer_add_empty(struct layer_writer *writer, struct err *err)
+{
+	struct job *job = &writer->jobs[0];
+
+	job_fill(job, STR(""));
+	if (job_compress(writer, writer->context, job, err) < 0)
+		return -1;
+	return blob_writer_add(writer->blob, (struct str){job->frame, job->frame_len}, err);
+}
+
 int layer_writer_finish(struct layer_writer *writer, struct layer_info *out, struct err *err)
 {
 	struct layer_info info = {0};
@@ -434,7 +451,8 @@ int layer_writer_finish(struct layer_writer *writer, struct layer_info *out, str
 		*err = writer->why;
 		return -1;
 	}
-	if (blob_writer_commit(writer->blob, NULL, &blob, err) < 0)
+	if ((writer->tar_size == 0 && writer_add_empty(writer, err) < 0) ||
+	    blob_writer_commit(writer->blob, NULL, &blob, err) < 0)
 		return -1;
 	hasher_final(&writer->diff_id, &info.diff_id);
 	info.blob = blob.digest;

@@ -130,7 +130,7 @@ static void a_log_is_copied_whole_from_record_or_blob(void **state)
 	buf_clear(&out);
 	while (in.len < LONG_LOG)
 		check_ok(buf_add(&in, STR("0123456\n"), &err), &err);
-	check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
+	check_ok(layer_writer_open(fixture->store, LAYER_ZSTD, &writer, &err), &err);
 	check_ok(layer_writer_sink(writer)->write(layer_writer_sink(writer), buf_str(&in), &err),
 		 &err);
 	check_ok(layer_writer_finish(writer, &info, &err), &err);

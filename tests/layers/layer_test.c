@@ -33,13 +33,14 @@ static char *make_bytes(size_t len, uint64_t seed)
 	return bytes;
 }
 
-static struct layer_info write_layer(struct store *store, struct str tar, size_t piece)
+static struct layer_info write_layer_as(struct store *store, enum layer_codec codec, struct str tar,
+					size_t piece)
 {
 	AUTO(layer_writer) struct layer_writer *writer = NULL;
 	struct layer_info info;
 	struct err err = {0};
 
-	check_ok(layer_writer_open(store, &writer, &err), &err);
+	check_ok(layer_writer_open(store, codec, &writer, &err), &err);
 	for (size_t at = 0; at < tar.len; at += piece) {
 		struct str bytes = {tar.ptr + at, tar.len - at < piece ? tar.len - at : piece};
 		struct sink *sink = layer_writer_sink(writer);
@@ -48,6 +49,29 @@ static struct layer_info write_layer(struct store *store, struct str tar, size_t
 	}
 	check_ok(layer_writer_finish(writer, &info, &err), &err);
 	return info;
+}
+
+static struct layer_info write_layer(struct store *store, struct str tar, size_t piece)
+{
+	return write_layer_as(store, LAYER_ZSTD, tar, piece);
+}
+
+static void check_read_back(struct store *store, enum layer_codec codec, struct str tar)
+{
+	struct memory back = MEMORY_INIT;
+	struct layer_info info = write_layer_as(store, codec, tar, 10007);
+	struct digest digest;
+	struct err err = {0};
+
+	digest_of(tar, &digest);
+	assert_true(digest_equal(&digest, &info.diff_id));
+	assert_int_equal(info.tar_size, tar.len);
+	assert_true(info.blob_size > 0); /* no bytes are a stream, too */
+	check_ok(layer_read(store, &info.blob, UINT64_MAX, &back.sink, &err), &err);
+	assert_int_equal(back.bytes.len, tar.len);
+	if (tar.len > 0)
+		assert_memory_equal(back.bytes.ptr, tar.ptr, tar.len);
+	buf_done(&back.bytes);
 }
 
 static void a_layer_is_read_back_whatever_its_size(void **state)
@@ -64,21 +88,9 @@ static void a_layer_is_read_back_whatever_its_size(void **state)
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		auto_free char *bytes = make_bytes(sizes[i], i + 1);
-		struct memory back = MEMORY_INIT;
-		struct layer_info info =
-			write_layer(fixture->store, (struct str){bytes, sizes[i]}, 10007);
-		struct digest digest;
-		struct err err = {0};
 
-		digest_of((struct str){bytes, sizes[i]}, &digest);
-		assert_true(digest_equal(&digest, &info.diff_id));
-		assert_int_equal(info.tar_size, sizes[i]);
-		check_ok(layer_read(fixture->store, &info.blob, UINT64_MAX, &back.sink, &err),
-			 &err);
-		assert_int_equal(back.bytes.len, sizes[i]);
-		if (sizes[i] > 0)
-			assert_memory_equal(back.bytes.ptr, bytes, sizes[i]);
-		buf_done(&back.bytes);
+		for (int codec = 0; codec < LAYER_CODECS; codec++)
+			check_read_back(fixture->store, codec, (struct str){bytes, sizes[i]});
 	}
 }
 
@@ -100,17 +112,46 @@ static void a_layer_is_one_stream_for_any_zstd(void **state)
 	buf_done(&blob.bytes);
 }
 
+/* As a reader sees it that is not ours: the whole, from its first byte. */
+static void a_layer_is_one_stream_for_any_gzip(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const size_t len = (size_t)3 * 1024 * 1024;
+	auto_free char *bytes = make_bytes(len, 9);
+	struct memory blob = MEMORY_INIT;
+	struct memory plain = MEMORY_INIT;
+	struct layer_info info =
+		write_layer_as(fixture->store, LAYER_GZIP, (struct str){bytes, len}, len);
+	AUTO(inflater) struct inflater *inflater = NULL;
+	struct err err = {0};
+
+	check_ok(blob_copy(fixture->store, &info.blob, &blob.sink, &err), &err);
+	assert_int_equal(blob.bytes.len, info.blob_size);
+	assert_memory_equal(blob.bytes.ptr, "\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
+	check_ok(inflater_open(&plain.sink, len, &inflater, &err), &err);
+	check_ok(inflater_write(inflater, buf_str(&blob.bytes), &err), &err);
+	check_ok(inflater_finish(inflater, &err), &err);
+	assert_int_equal(plain.bytes.len, len);
+	assert_memory_equal(plain.bytes.ptr, bytes, len);
+	buf_done(&blob.bytes);
+	buf_done(&plain.bytes);
+}
+
 static void the_same_tar_twice_costs_nothing(void **state)
 {
 	struct store_fixture *fixture = *state;
 	const size_t len = (size_t)4 * 1024 * 1024;
 	auto_free char *bytes = make_bytes(len, 5);
-	struct layer_info first = write_layer(fixture->store, (struct str){bytes, len}, 4096);
-	struct layer_info second = write_layer(fixture->store, (struct str){bytes, len}, 65536);
+	struct str tar = {bytes, len};
 
-	assert_int_equal(first.new_bytes, first.blob_size);
-	assert_int_equal(second.new_bytes, 0);
-	assert_true(digest_equal(&first.blob, &second.blob));
+	for (int codec = 0; codec < LAYER_CODECS; codec++) {
+		struct layer_info first = write_layer_as(fixture->store, codec, tar, 4096);
+		struct layer_info second = write_layer_as(fixture->store, codec, tar, 65536);
+
+		assert_int_equal(first.new_bytes, first.blob_size);
+		assert_int_equal(second.new_bytes, 0);
+		assert_true(digest_equal(&first.blob, &second.blob));
+	}
 }
 
 static void a_small_change_costs_a_few_chunks(void **state)
@@ -136,7 +177,7 @@ static struct layer_info write_in_two(struct store *store, struct str header, st
 	struct sink *sink;
 	struct err err = {0};
 
-	check_ok(layer_writer_open(store, &writer, &err), &err);
+	check_ok(layer_writer_open(store, LAYER_ZSTD, &writer, &err), &err);
 	sink = layer_writer_sink(writer);
 	check_ok(sink->write(sink, header, &err), &err);
 	check_ok(layer_writer_cut(writer, &err), &err);
@@ -205,7 +246,7 @@ static void a_writer_that_is_closed_early_leaves_no_blob(void **state)
 	struct sink *sink;
 	struct err err = {0};
 
-	check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
+	check_ok(layer_writer_open(fixture->store, LAYER_ZSTD, &writer, &err), &err);
 	sink = layer_writer_sink(writer);
 	check_ok(sink->write(sink, (struct str){bytes, len}, &err), &err);
 	layer_writer_close(writer);
@@ -286,7 +327,7 @@ static int write_noise(struct store *store, size_t len, struct err *err)
 	char noise[4096];
 	uint64_t seed = 12;
 
-	if (layer_writer_open(store, &writer, err) < 0)
+	if (layer_writer_open(store, LAYER_ZSTD, &writer, err) < 0)
 		return -1;
 	for (size_t at = 0; at < len; at += sizeof(noise)) {
 		struct sink *sink = layer_writer_sink(writer);
@@ -324,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(a_layer_is_read_back_whatever_its_size),
 		STORE_TEST(a_layer_is_one_stream_for_any_zstd),
+		STORE_TEST(a_layer_is_one_stream_for_any_gzip),
 		STORE_TEST(the_same_tar_twice_costs_nothing),
 		STORE_TEST(a_small_change_costs_a_few_chunks),
 		STORE_TEST(a_cut_that_is_asked_for_separates_what_is_before_and_behind),

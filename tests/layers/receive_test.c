@@ -364,7 +364,7 @@ static void a_layer_of_ours_becomes_the_same_tree(void **state)
 	struct err err = {0};
 
 	sample_init(&sample, NULL);
-	check_ok(layer_writer_open(fixture->store, &writer, &err), &err);
+	check_ok(layer_writer_open(fixture->store, LAYER_ZSTD, &writer, &err), &err);
 	sink = layer_writer_sink(writer);
 	check_ok(sink->write(sink, buf_str(&sample.tar.bytes), &err), &err);
 	check_ok(layer_writer_finish(writer, &info, &err), &err);
