@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-#define FAILURE_TABLE "steps.failed"
-
 struct oldest {
 	size_t count;
 	int64_t at_ms;

@@ -11,7 +11,8 @@
 #include "layers/meta.h"
 #include "layers/step_log.h"
 
-#define FAILURES_MAX ((size_t)100) /* logs of a GiB each, in the worst case */
+#define FAILURE_TABLE "steps.failed" /* failure.c says what is in it */
+#define FAILURES_MAX ((size_t)100)   /* logs of a GiB each, in the worst case */
 
 struct failure {
 	struct digest key; /* of the step */

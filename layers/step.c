@@ -273,3 +273,89 @@ int step_put(struct meta *meta, struct step_record *record, struct err *err)
 		return -1;
 	return failure_remove(meta, &record->key, err) < 0 ? -1 : 0;
 }
+
+struct step_walk {
+	step_each_fn *fn;
+	step_log_each_fn *log_fn;
+	void *ctx;
+};
+
+static int step_parse_key(struct str hex, struct digest *out, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	(void)snprintf(text, sizeof(text), "sha256:" STR_FMT, STR_ARG(hex));
+	return digest_parse(str_of(text), out, err);
+}
+
+static int step_visit(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct step_walk *walk = ctx;
+	struct step_record record = {0};
+
+	if (step_parse_key(key, &record.key, err) < 0 || step_read(value, &record, err) < 0) {
+		err->kind = ERR_CORRUPT;
+		return err_ctx(err, "step " STR_FMT, STR_ARG(key));
+	}
+	return walk->fn(walk->ctx, &record, err);
+}
+
+int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err)
+{
+	struct step_walk walk = {.fn = fn, .ctx = ctx};
+
+	return meta_each(meta, STEP_TABLE, STR(""), step_visit, &walk, err);
+}
+
+static int step_visit_log(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct step_walk *walk = ctx;
+	struct digest digest;
+	struct digest blob;
+
+	if (step_parse_key(key, &digest, err) < 0 ||
+	    step_get_digest(value, "log", &blob, err) < 0) {
+		err->kind = ERR_CORRUPT;
+		return err_ctx(err, "log of step " STR_FMT, STR_ARG(key));
+	}
+	return step_is_zero(&blob) ? 0 : walk->log_fn(walk->ctx, &digest, &blob, err);
+}
+
+int step_each_log(struct meta *meta, step_log_each_fn *fn, void *ctx, struct err *err)
+{
+	struct step_walk walk = {.log_fn = fn, .ctx = ctx};
+	int result = meta_each(meta, STEP_DETAILS, STR(""), step_visit_log, &walk, err);
+
+	if (result != 0)
+		return result;
+	return meta_each(meta, FAILURE_TABLE, STR(""), step_visit_log, &walk, err);
+}
+
+/* Later equal layers are replaced by another one, then. */
+static int step_remove_content(struct meta *meta, const struct step_record *record, struct err *err)
+{
+	char space[STEP_CONTENT_KEY_MAX];
+	struct str content_key = step_content_key(&record->parent, &record->content, space);
+	struct digest owner;
+	int found = step_content_owner(meta, content_key, &owner, err);
+
+	if (found == 1 && digest_equal(&owner, &record->key))
+		found = meta_del(meta, STEP_CONTENT, content_key, err);
+	return found < 0 ? -1 : 0;
+}
+
+int step_remove(struct meta *meta, const struct digest *key, struct err *err)
+{
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
+	char hex[DIGEST_HEX_MAX];
+	struct str name = str_of(digest_hex(key, hex));
+	int found = step_find(meta, key, true, &record, err);
+
+	if (found <= 0)
+		return found;
+	if (step_remove_content(meta, &record, err) < 0 ||
+	    meta_del(meta, STEP_TABLE, name, err) < 0 ||
+	    meta_del(meta, STEP_DETAILS, name, err) < 0)
+		return -1;
+	return 1;
+}

@@ -49,6 +49,18 @@ int step_put(struct meta *meta, struct step_record *record, struct err *err) MUS
 int step_find_content(struct meta *meta, const struct digest *parent, const struct digest *content,
 		      struct step_record *out, struct err *err) MUST_CHECK;
 
+/* Every record, without its details, until fn returns non-zero, which is returned. */
+typedef int step_each_fn(void *ctx, const struct step_record *record, struct err *err);
+int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* The blob of every log that is one, of steps that ended well and of those that failed. */
+typedef int step_log_each_fn(void *ctx, const struct digest *key, const struct digest *blob,
+			     struct err *err);
+int step_each_log(struct meta *meta, step_log_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* Forget what a step made: it runs again. 1 removed, 0 was not there, -1. */
+int step_remove(struct meta *meta, const struct digest *key, struct err *err) MUST_CHECK;
+
 void step_record_done(struct step_record *record);
 static inline void auto_step_record_release(struct step_record *slot)
 {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/roots.h"
+
+#include "bake/image.h"
+#include "layers/step.h"
+#include "registry/tag.h"
+
+struct roots_walk {
+	root_each_fn *fn;
+	void *ctx;
+};
+
+static int roots_tag(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {
+		.kind = ROOT_TAG,
+		.name = reference,
+		.digest = tag->target,
+		.image = tag->manifest,
+		.at_ms = tag->at_ms,
+	};
+
+	return walk->fn(walk->ctx, &root, err);
+}
+
+static int roots_image(void *ctx, const struct image *image, struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {
+		.kind = ROOT_IMAGE,
+		.name = image->slug,
+		.digest = image->manifest,
+		.image = image->manifest,
+		.at_ms = image->baked_ms,
+		.size = image->size,
+	};
+
+	return walk->fn(walk->ctx, &root, err);
+}
+
+static int roots_step(void *ctx, const struct step_record *record, struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {
+		.kind = ROOT_STEP,
+		.digest = record->blob,
+		.key = record->key,
+		.diff_id = record->diff_id,
+		.at_ms = record->created_ms,
+		.size = record->blob_size,
+	};
+
+	return record->empty ? 0 : walk->fn(walk->ctx, &root, err);
+}
+
+static int roots_log(void *ctx, const struct digest *key, const struct digest *blob,
+		     struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {.kind = ROOT_LOG, .digest = *blob, .key = *key};
+
+	return walk->fn(walk->ctx, &root, err);
+}
+
+int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
+{
+	struct roots_walk walk = {fn, ctx};
+	int result = tag_each(meta, roots_tag, &walk, err);
+
+	if (result == 0)
+		result = image_each(meta, roots_image, &walk, err);
+	if (result == 0)
+		result = step_each(meta, roots_step, &walk, err);
+	if (result == 0)
+		result = step_each_log(meta, roots_log, &walk, err);
+	return result;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roots.h - what keeps things in the store: everything that a record names.
+ *
+ * What no root leads to (layers/reach.h, registry/document.h) is garbage.
+ * Collection, the account of space and the check of the store go through these.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+enum root_kind {
+	ROOT_TAG,   /* name is the reference; digest what it stands for, image the one chosen */
+	ROOT_IMAGE, /* name is the slug, perhaps empty; digest the manifest; baked here */
+	ROOT_STEP,  /* digest is its layer's blob, diff_id the layer's; key its own */
+	ROOT_LOG,   /* digest is a log's blob, key the step's */
+};
+
+struct root {
+	enum root_kind kind;
+	struct str name; /* borrowed */
+	struct digest digest;
+	struct digest image;   /* of a tag: a manifest; the digest itself, or in that index */
+	struct digest key;     /* of a step */
+	struct digest diff_id; /* of a step's layer */
+	int64_t at_ms;         /* when it was tagged, baked or made; 0 for a log */
+	uint64_t size;         /* of an image or a layer, bytes */
+};
+
+/*
+ * Every root in the snapshot, until fn returns non-zero, which is returned.
+ * Steps without a layer are none.
+ */
+typedef int root_each_fn(void *ctx, const struct root *root, struct err *err);
+int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

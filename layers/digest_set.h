@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * digest_set.h - many digests, and whether one is among them.
+ *
+ * Where they come from may be hostile: the hash has a key of the set's own, so
+ * nobody can choose digests that collide.
+ *
+ * Memory: 32 bytes for each, and at most as much again three times.
+ */
+#pragma once
+
+#include "layers/digest.h"
+
+#define DIGEST_SET_MAX ((size_t)1 << 24) /* all that one store names: 1.5 GiB at the worst */
+
+struct digest_set {
+	struct digest_slot *slots; /* owned */
+	size_t count;
+	size_t cap; /* 0, or a power of two */
+	uint64_t key[2];
+};
+
+/* A sha256. 1 it was new, 0 it was there, -1 with ERR_LIMIT. */
+int digest_set_add(struct digest_set *set, const struct digest *digest, struct err *err) MUST_CHECK;
+bool digest_set_has(const struct digest_set *set, const struct digest *digest);
+
+/* Empty again; the memory stays. */
+void digest_set_clear(struct digest_set *set);
+void digest_set_done(struct digest_set *set);
+
+static inline void auto_digest_set_release(struct digest_set *slot)
+{
+	digest_set_done(slot);
+}
+#define auto_digest_set AUTO(digest_set)
