@@ -226,7 +226,8 @@ static int expand_flag(const char *text, const struct state *state, char **out, 
 	return 0;
 }
 
-static int expand_copy_run(const struct instruction *run, struct instruction *out, struct err *err)
+static int expand_run(const struct instruction *run, const struct state *state,
+		      struct instruction *out, struct err *err)
 {
 	out->network_none = run->network_none;
 	for (size_t i = 0; i < run->args.count; i++) {
@@ -235,6 +236,8 @@ static int expand_copy_run(const struct instruction *run, struct instruction *ou
 	}
 	if (run->command && !(out->command = strdup(run->command)))
 		abort();
+	if (mounts_parse(&run->mount_texts, state, &out->mounts, err) < 0)
+		return err_ctx(err, "RUN");
 	return buf_add(&out->text, buf_str(&run->text), err);
 }
 
@@ -294,7 +297,7 @@ int expand_instruction(const struct instruction *instruction, const struct state
 						    .exec_form = instruction->exec_form,
 						    .text = BUF_INIT(INSTRUCTION_TEXT_MAX)};
 
-	if (instruction->kind == INSTRUCTION_RUN ? expand_copy_run(instruction, &made, err) < 0
+	if (instruction->kind == INSTRUCTION_RUN ? expand_run(instruction, state, &made, err) < 0
 						 : expand_all(instruction, state, &made, err) < 0)
 		return -1;
 	*out = made;

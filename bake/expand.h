@@ -26,7 +26,7 @@ int expand_word(struct str word, const struct state *state, struct buf *out, str
 /*
  * The same instruction with all words and flags expanded, and a text in which
  * each is a JSON string, so that no two instructions have the same. RUN is
- * only copied: its variables are its shell's.
+ * copied, since its variables are its shell's; only its mounts are made here.
  */
 int expand_instruction(const struct instruction *instruction, const struct state *state,
 		       struct instruction *out, struct err *err) MUST_CHECK;

@@ -148,21 +148,36 @@ static int flags_set_later(struct instruction *to, const struct flag *flag, stru
 	return err_set(err, ERR_REFUSED, "--" STR_FMT " is not supported yet", STR_ARG(flag->name));
 }
 
+static int flags_add_mount(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	auto_mount struct mount form = {0};
+
+	if (flag->value.len == 0)
+		return err_set(err, ERR_REFUSED, "--mount: expected =type=TYPE,target=PATH,…");
+	if (to->mount_texts.count == MOUNTS_MAX)
+		return err_set(err, ERR_REFUSED, "more than %d mounts", MOUNTS_MAX);
+	if (mount_parse(flag->value, NULL, &form, err) < 0 ||
+	    words_add(&to->mount_texts, flag->value, err) < 0)
+		return -1;
+	return flags_set_later(to, flag, err);
+}
+
 static const struct {
 	enum instruction_kind kind;
+	bool list; /* it may come again */
 	const char *name;
 	flags_set_fn *set;
 } flags[] = {
-	{INSTRUCTION_RUN, "network", flags_set_network},
-	{INSTRUCTION_RUN, "mount", flags_set_later},
-	{INSTRUCTION_RUN, "security", flags_set_later},
-	{INSTRUCTION_RUN, "device", flags_set_later},
-	{INSTRUCTION_COPY, "chown", flags_set_chown},
-	{INSTRUCTION_COPY, "chmod", flags_set_chmod},
-	{INSTRUCTION_COPY, "from", flags_set_later},
-	{INSTRUCTION_COPY, "link", flags_set_off},
-	{INSTRUCTION_COPY, "parents", flags_set_off},
-	{INSTRUCTION_COPY, "exclude", flags_set_later},
+	{INSTRUCTION_RUN, false, "network", flags_set_network},
+	{INSTRUCTION_RUN, true, "mount", flags_add_mount},
+	{INSTRUCTION_RUN, false, "security", flags_set_later},
+	{INSTRUCTION_RUN, false, "device", flags_set_later},
+	{INSTRUCTION_COPY, false, "chown", flags_set_chown},
+	{INSTRUCTION_COPY, false, "chmod", flags_set_chmod},
+	{INSTRUCTION_COPY, false, "from", flags_set_later},
+	{INSTRUCTION_COPY, false, "link", flags_set_off},
+	{INSTRUCTION_COPY, false, "parents", flags_set_off},
+	{INSTRUCTION_COPY, false, "exclude", flags_set_later},
 };
 
 #define FLAGS (sizeof(flags) / sizeof(flags[0]))
@@ -187,7 +202,7 @@ static int flags_take_one(struct instruction *to, const struct flag *flag, unsig
 	for (size_t i = 0; i < FLAGS; i++) {
 		if (flags[i].kind != to->kind || !str_equal(str_of(flags[i].name), flag->name))
 			continue;
-		if (*seen & 1U << i)
+		if (*seen & 1U << i && !flags[i].list)
 			return err_set(err, ERR_REFUSED, "--%s is given twice", flags[i].name);
 		*seen |= 1U << i;
 		return flags[i].set(to, flag, err);

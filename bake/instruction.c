@@ -305,6 +305,8 @@ void instruction_done(struct instruction *instruction)
 {
 	buf_done(&instruction->text);
 	words_done(&instruction->args);
+	words_done(&instruction->mount_texts);
+	mounts_done(&instruction->mounts);
 	free(instruction->command);
 	free(instruction->chown);
 	free(instruction->chmod);

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "bake/mount.h"
 #include "layers/base/json.h"
 
 enum instruction_kind { INSTRUCTION_RUN, INSTRUCTION_COPY, INSTRUCTION_ENV, INSTRUCTION_WORKDIR };
@@ -33,11 +34,13 @@ struct instruction {
 			      case */
 	bool exec_form;    /* RUN, COPY: JSON array */
 	bool network_none; /* RUN --network=none */
-	char *command;     /* RUN in shell form; else NULL */
-	struct words args; /* RUN exec form: argv. COPY: sources, then the destination.
-			      ENV: key, value, key, value, …. WORKDIR: the path. Unexpanded. */
-	char *chown;       /* COPY: unexpanded text, or NULL */
-	char *chmod;       /* COPY: unexpanded text, or NULL */
+	struct words mount_texts; /* RUN: each --mount as it was written */
+	struct mounts mounts;     /* RUN: what they are, of an expanded instruction */
+	char *command;            /* RUN in shell form; else NULL */
+	struct words args;        /* RUN exec form: argv. COPY: sources, then the destination.
+				     ENV: key, value, key, value, …. WORKDIR: the path. Unexpanded. */
+	char *chown;              /* COPY: unexpanded text, or NULL */
+	char *chmod;              /* COPY: unexpanded text, or NULL */
 };
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;
