@@ -4,7 +4,7 @@
 
 	bench.py [--build DIR] [--runs N] [--layer-mib N] [ROW...]
 
-Rows: noop thousand uncached write pull memory slow. Peers that are not
+Rows: noop thousand uncached write copy scan pull memory slow. Peers that are not
 installed are left out. The sides of a row take turns, with a sync between
 them, and nothing is deleted before the end: ext4 makes new files slowly where
 many were deleted. A slow day is printed, not judged.
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = ["noop", "thousand", "uncached", "write", "pull", "memory", "slow"]
+ROWS = ["noop", "thousand", "uncached", "write", "copy", "scan", "pull", "memory", "slow"]
 FIVE = ["RUN true", "RUN echo one", "ENV A=b", "WORKDIR /srv", "RUN echo two"]
 WRITE = ("perl -e 'open R, \"<\", \"/dev/urandom\"; mkdir \"/srv/$ARGV[0]\"; for (1..10000) { read R, $b, 5120; "
          "open F, \">\", \"/srv/$ARGV[0]/$_\"; print F $b x 4; close F }'")
@@ -196,9 +196,9 @@ class Bench:
         run(*command, "pull", self.image)
         return command
 
-    def docker_build(self, *options):
-        return run(*self.docker, "build", "-q", "--network=host", *options, "-f", self.file, self.context,
-                   env={"DOCKER_BUILDKIT": "1"})
+    def docker_build(self, *options, file=None, context=None):
+        return run(*self.docker, "build", "-q", "--network=host", *options, "-f", file or self.file,
+                   context or self.context, env={"DOCKER_BUILDKIT": "1"})
 
     def buildah_build(self, *options):
         return run("buildah", "bud", "-q", "--layers", "--network=host", "--tls-verify=false", "-t", "bench", *options,
@@ -272,6 +272,50 @@ class Bench:
                            **{"crun, then syncfs": self.bare_write})
         self.row("RUN writes 10,000 files, 200 MB", sides,
                  ("1.5 x crun", lambda m: m["hearth"] <= 1.5 * m["crun, then syncfs"]))
+
+    def tree(self, directories, files, size):
+        """A context of so many directories with so many files of different bytes."""
+        top = self.fresh("tree")
+        for d in range(directories):
+            at = top / f"d{d}"
+            at.mkdir()
+            for n in range(files):
+                (at / f"file-{n}").write_bytes(os.urandom(size // 4) * 4)
+        return top
+
+    def copy(self):
+        """COPY of files that nobody has seen, and of the last ones once more."""
+        file = self.fresh("file") / "Dockerfile"
+        file.write_text(f"FROM {self.image}\nCOPY . /srv/context\n")
+        spec = self.spec(["COPY . /srv/context"])
+        few = max(3, self.args.runs // 3)
+        trees = {side: [self.tree(20, 500, 20480) for _ in range(few)] for side in ("hearth", "buildkit")}
+        left = {side: iter(trees[side]) for side in trees}
+        sides = {"hearth": lambda: run(self.hearth, "bake", spec, "--context", next(left["hearth"]), env=self.env)}
+        if self.docker:
+            sides["buildkit"] = lambda: self.docker_build(file=file, context=next(left["buildkit"]))
+        self.row("COPY of 10,000 files, 200 MB", self.turns(few, **sides),
+                 ("0.8 x BuildKit", lambda m: m["hearth"] <= 0.8 * m.get("buildkit", 1e9)))
+        again = [self.hearth, "bake", spec, "--context", str(trees["hearth"][-1])]
+        sides = {"hearth": lambda: lean(again, self.env)}
+        if self.docker:
+            sides["buildkit"] = lambda: self.docker_build(file=file, context=trees["buildkit"][-1])
+        self.row("the same COPY, unchanged", self.turns(self.args.runs, **sides), ("50 ms", lambda m: m["hearth"] <= 50))
+
+    def scan(self):
+        """Files a second of a context that is unchanged: a cached bake, less one that has nothing to scan."""
+        count = 100000
+        one = self.spec(["COPY . /srv/scan"])
+        top, empty = self.tree(100, count // 100, 0), self.fresh("empty")
+        for context in (top, empty):
+            run(self.hearth, "bake", one, "--context", context, env=self.env)
+
+        def rate():
+            full = lean([self.hearth, "bake", one, "--context", str(top)], self.env)
+            return count / max(1e-3, full - lean([self.hearth, "bake", one, "--context", str(empty)], self.env))
+
+        self.row("files scanned, unchanged", self.turns(self.args.runs, hearth=rate),
+                 ("500 a ms", lambda m: m["hearth"] >= 500), "1/ms")
 
     def pull_hearth(self, env=None):
         data = self.fresh("pull") / "data"
