@@ -33,7 +33,7 @@
 #define SHORTCUT_PIECE ((size_t)512) /* entries written at once */
 #define SHORTCUT_NEW_SECONDS 3600    /* no writing takes that long */
 #define SECOND_NS ((int64_t)1000000000)
-#define DAY_SECONDS (24 * 3600)
+#define DAY_SECONDS ((time_t)24 * 3600)
 
 /* Files are stamped with the time of the last timer tick, of which there are 100 a second or more.
  */
@@ -390,7 +390,7 @@ static void shortcut_look(int dirfd, const char *name, time_t now, struct shortc
 		return;
 	used = st.st_atim.tv_sec > st.st_mtim.tv_sec ? st.st_atim.tv_sec : st.st_mtim.tv_sec;
 	if (used + (strstr(name, ".new") ? SHORTCUT_NEW_SECONDS
-					 : (time_t)SHORTCUT_UNUSED_DAYS * DAY_SECONDS) <
+					 : SHORTCUT_UNUSED_DAYS * DAY_SECONDS) <
 	    now) {
 		(void)unlinkat(dirfd, name, 0);
 		return;
