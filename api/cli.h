@@ -72,6 +72,7 @@ extern const struct cli_command cli_images;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_history;
 extern const struct cli_command cli_logs;
+extern const struct cli_command cli_why;
 extern const struct cli_command cli_doctor;
 
 /* The options that every command has. */

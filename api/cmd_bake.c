@@ -5,16 +5,13 @@
 #include "api/human.h"
 #include "api/progress.h"
 #include "api/settings.h"
+#include "api/spec_file.h"
 #include "bake/bake.h"
 #include "layers/base/clock.h"
-#include "layers/base/fd.h"
 #include "registry/layout.h"
 #include "registry/tag.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct cmd_bake {
 	struct cli *cli;
@@ -26,119 +23,6 @@ struct cmd_bake {
 	struct credentials credentials;
 	int64_t started_ms;
 };
-
-/* A name of the user's that does not open. */
-static int bake_not_open(const char *what, const char *path, struct err *err)
-{
-	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
-	    errno == ENAMETOOLONG)
-		return err_set(err, ERR_NOT_FOUND, "%s %s: %s", what, path, strerror(errno));
-	return err_os(err, errno, "%s %s", what, path);
-}
-
-/* A fifo is opened without its writer, who may never come; reading waits for him. */
-static int bake_open_file(const char *path, struct err *err)
-{
-	auto_close int fd = strcmp(path, "-") == 0
-				    ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-				    : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0)
-		return bake_not_open("spec", path, err);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(err, ERR_INVALID, "spec %s is a directory; name the file in it",
-			       path);
-	return steal_fd(&fd);
-}
-
-/* 1 and a piece, 0 at the end, -1. */
-static int bake_read_piece(int fd, const struct cancel *cancel, struct buf *out, struct err *err)
-{
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
-			       {.fd = cancel_fd(cancel), .events = POLLIN}};
-	char piece[64 * 1024];
-	ssize_t n = -1;
-
-	while (n < 0) {
-		(void)poll(fds, 2, -1);
-		if (cancel_check(cancel, err) < 0)
-			return -1;
-		n = read(fd, piece, sizeof(piece));
-		if (n < 0 && errno == EBADF) /* process.h */
-			return err_set(err, ERR_NOT_FOUND, "there is no standard input");
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return err_os(err, errno, "read");
-	}
-	if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
-		return -1;
-	return n > 0;
-}
-
-static int bake_read_file(const struct cli *cli, struct buf *out, struct err *err)
-{
-	auto_close int fd = bake_open_file(cli->args[0], err);
-	int more = 1;
-
-	if (fd < 0)
-		return -1;
-	while (more > 0)
-		more = bake_read_piece(fd, cli->cancel, out, err);
-	return more < 0 ? err_ctx(err, "spec %s", cli->args[0]) : 0;
-}
-
-/* To a terminal, perhaps: what it quotes is the spec's. */
-static void bake_warn(const char *path, const char *warning)
-{
-	auto_free char *name = human_text(str_of(path));
-	auto_free char *text = human_text(str_of(warning));
-
-	(void)fprintf(stderr, "hearth: warning: %s: %s\n", name, text);
-}
-
-static int bake_read_spec(const struct cli *cli, struct spec *out, struct err *err)
-{
-	const char *path = cli->args[0];
-	const char *platform = cli_text(cli, "platform");
-	const char *base = cli_text(cli, "base");
-	auto_buf struct buf text = BUF_INIT(SPEC_MAX);
-
-	if (bake_read_file(cli, &text, err) < 0)
-		return -1;
-	if (spec_parse(buf_str(&text), out, err) < 0)
-		return err_ctx(err, "spec %s", path);
-	if (base)
-		out->base = str_of(base);
-	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
-		return err_ctx(err, "--platform");
-	for (size_t i = 0; i < json_array_size(out->warnings); i++)
-		bake_warn(path, json_string_value(json_array_get(out->warnings, i)));
-	return 0;
-}
-
-/* --context, else the spec's `context` beside the spec's file, else none. */
-static int bake_open_context(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
-{
-	const char *given = cli_text(cmd->cli, "context");
-	const char *slash = strrchr(cmd->cli->args[0], '/');
-	int dir_len = slash ? (int)(slash - cmd->cli->args[0]) + 1 : 0;
-	auto_free char *beside = NULL;
-
-	if (!given && spec->context.len == 0)
-		return 0;
-	if (!given) {
-		bool absolute = spec->context.ptr[0] == '/';
-
-		if (asprintf(&beside, "%.*s" STR_FMT, absolute ? 0 : dir_len, cmd->cli->args[0],
-			     STR_ARG(spec->context)) < 0)
-			abort();
-		given = beside;
-	}
-	cmd->contextfd = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cmd->contextfd < 0)
-		return bake_not_open("context", given, err);
-	return 0;
-}
 
 static int bake_read_hosts(struct cmd_bake *cmd, struct err *err)
 {
@@ -309,7 +193,8 @@ static void bake_print(const struct cmd_bake *cmd, const struct bake_result *res
 
 static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
-	if (bake_read_hosts(cmd, err) < 0 || bake_open_context(cmd, spec, err) < 0 ||
+	if (bake_read_hosts(cmd, err) < 0 ||
+	    spec_file_open_context(cmd->cli, spec, &cmd->contextfd, err) < 0 ||
 	    access_for(spec->base, &cmd->credentials, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0)
 		return -1;
@@ -377,7 +262,7 @@ static int run(struct cli *cli, struct err *err)
 	int result = bake_check_names(cli, err);
 
 	if (result == 0)
-		result = bake_read_spec(cli, &spec, err);
+		result = spec_file_read(cli, &spec, err);
 	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
 	progress_close(cmd.progress);
@@ -389,13 +274,11 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"base", "REF", "use this base instead of the spec's", false},
-	{"context", "DIR", "the directory that COPY reads", false},
+	SPEC_FILE_OPTIONS,
 	{"add-host", "NAME=ADDR[:PORT]", "where a name lives, for the steps", true},
 	{"pull", NULL, "ask the registry although the base is here", false},
 	{"no-cache", NULL, "run every step anew", false},
 	{"from-step", "N", "run step N and those after it anew", false},
-	{"platform", "OS/ARCH", "of the base; the host's by default", false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
 	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},
 	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-	&cli_bake, &cli_pull, &cli_images, &cli_inspect, &cli_history, &cli_logs, &cli_doctor,
+	&cli_bake,    &cli_pull, &cli_images, &cli_inspect,
+	&cli_history, &cli_logs, &cli_why,    &cli_doctor,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -67,19 +67,18 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 
 static int bake_resolve_base(struct bake *bake, struct err *err)
 {
-	struct digest digest;
 	bool cached;
 	struct str created = {0};
 
 	bake_tell(bake, (struct bake_event){.kind = BAKE_BASE, .text = bake->spec->base});
-	if (base_resolve(bake->spec, bake->options, &bake->asker, &bake->state, &digest, &cached,
-			 err) < 0)
+	if (base_resolve(bake->spec, bake->options, &bake->asker, &bake->state, &bake->base,
+			 &cached, err) < 0)
 		return -1;
 	if (json_get_string(bake->state.config, "", "created", &created, err) == 1 &&
 	    clock_parse(created, &bake->created_ms, err) < 0)
 		bake->created_ms = 0; /* a base may say anything */
-	bake_tell(bake,
-		  (struct bake_event){.kind = BAKE_BASE_DONE, .digest = &digest, .cached = cached});
+	bake_tell(bake, (struct bake_event){
+				.kind = BAKE_BASE_DONE, .digest = &bake->base, .cached = cached});
 	return 0;
 }
 

@@ -60,6 +60,7 @@ struct bake_options {
 	bool no_cache;           /* run every step anew */
 	size_t from_step;        /* run this step, from 1, and those after it anew; 0 for none */
 	bool pull;               /* ask upstream although a digest is held */
+	bool held_only;          /* take the base that is held, or none */
 	bool plain_http;
 	const char *ca_file;
 	uint64_t max_layer_bytes; /* of a base's layer, inflated; 0 for UNPACK_BYTES_MAX */

@@ -15,6 +15,7 @@ struct bake {
 	struct asker asker;
 	struct crew crew;
 	struct sweeper *sweeper; /* from the first step on that is made */
+	struct digest base;      /* its manifest's; zero for scratch */
 	struct instruction *steps;
 	struct digest *keys; /* of the steps; zero for one that changes no file */
 	struct state state;
@@ -56,6 +57,9 @@ int bake_one_step(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err) MUST_CHECK;
 int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
 		  struct err *err) MUST_CHECK;
+/* What the key was made of, and the base, for explanations. The caller owns it. */
+json_t *bake_components(const struct bake *bake, const struct bake_key *key);
+
 int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err) MUST_CHECK;
 int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)

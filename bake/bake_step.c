@@ -53,17 +53,30 @@ int bake_apply_nothing(struct bake *bake, struct err *err)
 			      bake->created_ms, NULL, err);
 }
 
-static int bake_make(struct bake *bake, const struct instruction *ready,
-		     const struct key_parts *parts, const struct digest *key, bool *out_shared,
-		     struct err *err)
+json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 {
-	AUTO(json) json_t *components = key_components(parts);
+	static const struct digest scratch;
+	json_t *components = key_components(&key->parts);
+	char text[DIGEST_TEXT_MAX];
+
+	(void)json_object_set_new(components, "text",
+				  json_from_str(buf_str(&bake->steps[bake->step - 1].text)));
+	if (!digest_equal(&bake->base, &scratch))
+		(void)json_object_set_new(components, "base",
+					  json_string(digest_format(&bake->base, text)));
+	return components;
+}
+
+static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
+		     bool *out_shared, struct err *err)
+{
+	AUTO(json) json_t *components = bake_components(bake, key);
 	struct task task;
 	int result;
 
 	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
 		return -1;
-	bake_fill_task(bake, ready, parts, key, &task);
+	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
 	task.components = components;
 	bake_end_snapshot(bake);
 	result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
@@ -136,7 +149,7 @@ static int bake_made_step(struct bake *bake, const struct instruction *ready, st
 		found = bake_find(bake, &key.key, false, &record, err);
 	cached = found == 1;
 	if (found == 0) {
-		if (bake_make(bake, ready, &key.parts, &key.key, &shared, err) < 0)
+		if (bake_make(bake, ready, &key, &shared, err) < 0)
 			return -1;
 		found = bake_find(bake, &key.key, true, &record, err);
 	}

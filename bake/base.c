@@ -124,6 +124,10 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 	if (reference_format(&reference, &text, err) < 0)
 		return -1;
 	held = base_held(options, &reference, buf_str(&text), spec, &tag, err);
+	if (held == 0 && options->held_only)
+		return err_set(err, ERR_NOT_FOUND,
+			       "base " STR_FMT " is not here: every step would run",
+			       STR_ARG(spec->base));
 	if (held == 0) {
 		*out_cached = false;
 		if (base_pull(options, asker, buf_str(&text), &spec->platform, err) < 0)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/spec_file.h"
+
+#include "api/human.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int spec_file_not_open(const char *what, const char *path, struct err *err)
+{
+	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
+	    errno == ENAMETOOLONG)
+		return err_set(err, ERR_NOT_FOUND, "%s %s: %s", what, path, strerror(errno));
+	return err_os(err, errno, "%s %s", what, path);
+}
+
+/* A fifo is opened without its writer, who may never come; reading waits for him. */
+static int spec_file_open(const char *path, struct err *err)
+{
+	auto_close int fd = strcmp(path, "-") == 0
+				    ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+				    : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return spec_file_not_open("spec", path, err);
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(err, ERR_INVALID, "spec %s is a directory; name the file in it",
+			       path);
+	return steal_fd(&fd);
+}
+
+/* 1 and a piece, 0 at the end, -1. */
+static int spec_file_read_piece(int fd, const struct cancel *cancel, struct buf *out,
+				struct err *err)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+			       {.fd = cancel_fd(cancel), .events = POLLIN}};
+	char piece[64 * 1024];
+	ssize_t n = -1;
+
+	while (n < 0) {
+		(void)poll(fds, 2, -1);
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		n = read(fd, piece, sizeof(piece));
+		if (n < 0 && errno == EBADF) /* process.h */
+			return err_set(err, ERR_NOT_FOUND, "there is no standard input");
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return err_os(err, errno, "read");
+	}
+	if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
+		return -1;
+	return n > 0;
+}
+
+static int spec_file_read_all(const struct cli *cli, struct buf *out, struct err *err)
+{
+	auto_close int fd = spec_file_open(cli->args[0], err);
+	int more = 1;
+
+	if (fd < 0)
+		return -1;
+	while (more > 0)
+		more = spec_file_read_piece(fd, cli->cancel, out, err);
+	return more < 0 ? err_ctx(err, "spec %s", cli->args[0]) : 0;
+}
+
+/* To a terminal, perhaps: what it quotes is the spec's. */
+static void spec_file_warn(const char *path, const char *warning)
+{
+	auto_free char *name = human_text(str_of(path));
+	auto_free char *text = human_text(str_of(warning));
+
+	(void)fprintf(stderr, "hearth: warning: %s: %s\n", name, text);
+}
+
+int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
+{
+	const char *path = cli->args[0];
+	const char *platform = cli_text(cli, "platform");
+	const char *base = cli_text(cli, "base");
+	auto_buf struct buf text = BUF_INIT(SPEC_MAX);
+
+	if (spec_file_read_all(cli, &text, err) < 0)
+		return -1;
+	if (spec_parse(buf_str(&text), out, err) < 0)
+		return err_ctx(err, "spec %s", path);
+	if (base)
+		out->base = str_of(base);
+	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
+		return err_ctx(err, "--platform");
+	for (size_t i = 0; i < json_array_size(out->warnings); i++)
+		spec_file_warn(path, json_string_value(json_array_get(out->warnings, i)));
+	return 0;
+}
+
+/* --context, else the spec's `context` beside the spec's file, else none. */
+int spec_file_open_context(const struct cli *cli, const struct spec *spec, int *out,
+			   struct err *err)
+{
+	const char *given = cli_text(cli, "context");
+	const char *slash = strrchr(cli->args[0], '/');
+	int dir_len = slash ? (int)(slash - cli->args[0]) + 1 : 0;
+	auto_free char *beside = NULL;
+
+	if (!given && spec->context.len == 0)
+		return 0;
+	if (!given) {
+		bool absolute = spec->context.ptr[0] == '/';
+
+		if (asprintf(&beside, "%.*s" STR_FMT, absolute ? 0 : dir_len, cli->args[0],
+			     STR_ARG(spec->context)) < 0)
+			abort();
+		given = beside;
+	}
+	*out = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *out < 0 ? spec_file_not_open("context", given, err) : 0;
+}

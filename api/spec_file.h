@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_file.h - the spec that a command's first argument names, as its options change it. */
+#pragma once
+
+#include "api/cli.h"
+#include "bake/spec.h"
+
+#define SPEC_FILE_OPTIONS                                                          \
+	{"base", "REF", "use this base instead of the spec's", false},             \
+		{"context", "DIR", "the directory that COPY reads", false},        \
+	{                                                                          \
+		"platform", "OS/ARCH", "of the base; the host's by default", false \
+	}
+
+/* Warnings about it go to standard error. ERR_NOT_FOUND for a file that is not there. */
+int spec_file_read(const struct cli *cli, struct spec *out, struct err *err) MUST_CHECK;
+
+/*
+ * The directory that COPY reads: --context, or the spec's. *out stays as it is
+ * where there is none.
+ */
+int spec_file_open_context(const struct cli *cli, const struct spec *spec, int *out,
+			   struct err *err) MUST_CHECK;

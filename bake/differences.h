@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differences.h - which components of two steps' keys differ (key.h), in the
+ * order in which a reader wants to hear of them.
+ *
+ * A difference is {"what", "name"?, "was", "is"}; was or is is null where only
+ * the other one has the component. `what` is base, parent, instruction,
+ * environment (with the variable's name), workdir, user, shell, content,
+ * platform, network, builder (its version or epoch), or the name of a component
+ * that only a newer program knows. The component `text`, an instruction as the
+ * spec has it, is no part of a key: it is how the instruction is shown.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+
+/* An array, empty where nothing differs; the caller owns it. */
+json_t *differences_of(const json_t *was, const json_t *is);
+
+/* How much two steps have in common: the more, the nearer. */
+size_t differences_likeness(const json_t *was, const json_t *is);
