@@ -61,6 +61,11 @@ int hold_try(int dirfd, const char *name, int *out, struct err *err)
 	return hold_entry(dirfd, name, LOCK_EX | LOCK_NB, out, err);
 }
 
+int hold_share(int dirfd, const char *name, int *out, struct err *err)
+{
+	return hold_entry(dirfd, name, LOCK_SH | LOCK_NB, out, err);
+}
+
 int hold_wait(int dirfd, const char *name, int *out, struct err *err)
 {
 	return hold_entry(dirfd, name, LOCK_EX, out, err);

@@ -21,5 +21,8 @@
  */
 int hold_try(int dirfd, const char *name, int *out, struct err *err) MUST_CHECK;
 
-/* The same, but wait for somebody else to end. 0: the name has gone or is another's now. */
+/* The same beside others who share it. */
+int hold_share(int dirfd, const char *name, int *out, struct err *err) MUST_CHECK;
+
+/* As hold_try(), but wait for somebody else to end. 0: the name has gone or is another's now. */
 int hold_wait(int dirfd, const char *name, int *out, struct err *err) MUST_CHECK;

@@ -76,6 +76,25 @@ static void what_is_held_is_nobody_elses_until_it_is_closed(void **state)
 	assert_int_equal(close(second), 0);
 }
 
+static void what_is_shared_is_not_held_alone(void **state)
+{
+	const struct place *place = *state;
+	struct err err = {0};
+	int first;
+	int second;
+	int alone;
+
+	assert_int_equal(hold_share(place->fd, "entry", &first, &err), 1);
+	assert_int_equal(hold_share(place->fd, "entry", &second, &err), 1);
+	assert_int_equal(hold_try(place->fd, "entry", &alone, &err), 0);
+	assert_int_equal(close(first), 0);
+	assert_int_equal(hold_try(place->fd, "entry", &alone, &err), 0);
+	assert_int_equal(close(second), 0);
+	assert_int_equal(hold_try(place->fd, "entry", &alone, &err), 1);
+	assert_int_equal(hold_share(place->fd, "entry", &first, &err), 0);
+	assert_int_equal(close(alone), 0);
+}
+
 static void a_hold_is_waited_for_and_ends_with_its_process(void **state)
 {
 	const struct place *place = *state;
@@ -129,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		HOLD_TEST(what_is_held_is_nobody_elses_until_it_is_closed),
+		HOLD_TEST(what_is_shared_is_not_held_alone),
 		HOLD_TEST(a_hold_is_waited_for_and_ends_with_its_process),
 		HOLD_TEST(what_is_gone_cannot_be_held),
 		HOLD_TEST(what_is_no_file_is_nobodys),
