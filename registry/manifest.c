@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "registry/manifest.h"
+#include "registry/manifest_priv.h"
 
 #include <inttypes.h>
 
 #define MANIFEST_CONFIG_DOCKER "application/vnd.docker.container.image.v1+json"
 
-/* The innermost reason, told as what it is to a user: not his input, but a document. */
-static int manifest_refuse(const char *what, const struct err *why, struct err *err)
+int manifest_refuse(const char *what, const struct err *why, struct err *err)
 {
 	return err_set(err, why->kind == ERR_INVALID ? ERR_CORRUPT : why->kind, "%s: %s", what,
 		       why->text);
@@ -17,7 +16,7 @@ static bool str_has(struct str text, const char *word)
 	return text.len > 0 && memmem(text.ptr, text.len, word, strlen(word));
 }
 
-static int manifest_load(struct str text, json_t **out, struct err *err)
+static int document_load(struct str text, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
 	int64_t version = 2;
@@ -38,8 +37,8 @@ static int manifest_load(struct str text, json_t **out, struct err *err)
 	return 0;
 }
 
-static int descriptor_read(const json_t *value, const char *path, struct descriptor *out,
-			   struct err *err)
+int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
+			     struct err *err)
 {
 	struct descriptor descriptor = {.media_type = STR("")};
 	struct str digest;
@@ -75,10 +74,14 @@ static int manifest_check_config(const struct descriptor *config, struct err *er
 	return 0;
 }
 
+bool manifest_is_foreign(struct str media_type)
+{
+	return str_has(media_type, "nondistributable") || str_has(media_type, ".foreign.");
+}
+
 static int manifest_check_layer(const struct descriptor *layer, size_t at, struct err *err)
 {
-	if (str_has(layer->media_type, "nondistributable") ||
-	    str_has(layer->media_type, ".foreign."))
+	if (manifest_is_foreign(layer->media_type))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "layers[%zu] is not distributed with the image (" STR_FMT
 			       "), as in Windows images",
@@ -103,7 +106,7 @@ static int manifest_read_layers(const json_t *list, struct manifest *out, struct
 		char path[32];
 
 		(void)snprintf(path, sizeof(path), "layers[%zu]", at);
-		if (descriptor_read(item, path, &out->layers[at], err) < 0 ||
+		if (manifest_read_descriptor(item, path, &out->layers[at], err) < 0 ||
 		    manifest_check_layer(&out->layers[at], at, err) < 0)
 			return -1;
 		out->layer_count = at + 1;
@@ -138,21 +141,30 @@ static int document_kind(const json_t *document, bool *out_index, struct err *er
 	return 0;
 }
 
+int manifest_load(struct str text, json_t **out, bool *out_index, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+
+	if (document_load(text, &document, err) < 0 || document_kind(document, out_index, err) < 0)
+		return -1;
+	*out = steal_ptr(&document);
+	return 0;
+}
+
 static int manifest_read(struct str text, struct manifest *out, struct err *err)
 {
 	json_t *layers = NULL;
 	json_t *config;
 	bool index = false;
 
-	if (manifest_load(text, &out->document, err) < 0 ||
-	    document_kind(out->document, &index, err) < 0)
+	if (manifest_load(text, &out->document, &index, err) < 0)
 		return -1;
 	if (index)
 		return err_set(err, ERR_UNSUPPORTED, "an index where a manifest was expected");
 	out->media_type = STR(MEDIA_OCI_MANIFEST);
 	if (json_get_string(out->document, "", "mediaType", &out->media_type, err) < 0 ||
 	    json_need_object(out->document, "", "config", &config, err) < 0 ||
-	    descriptor_read(config, "config", &out->config, err) < 0 ||
+	    manifest_read_descriptor(config, "config", &out->config, err) < 0 ||
 	    manifest_check_config(&out->config, err) < 0 ||
 	    json_get_array(out->document, "", "layers", &layers, err) < 0)
 		return -1;
@@ -183,7 +195,7 @@ int manifest_is_index(struct str text, bool *out, struct err *err)
 	AUTO(json) json_t *document = NULL;
 	struct err why = {0};
 
-	if (manifest_load(text, &document, &why) < 0 || document_kind(document, out, &why) < 0)
+	if (manifest_load(text, &document, out, &why) < 0)
 		return manifest_refuse("manifest", &why, err);
 	return 0;
 }
@@ -264,7 +276,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 	int rank;
 
 	(void)snprintf(path, sizeof(path), "manifests[%zu]", at);
-	if (descriptor_read(value, path, &entry, &why) < 0) {
+	if (manifest_read_descriptor(value, path, &entry, &why) < 0) {
 		/* An entry of another algorithm is somebody else's. */
 		if (why.kind == ERR_UNSUPPORTED)
 			return 0;
@@ -335,7 +347,7 @@ int manifest_choose(struct str index_text, const struct platform *wanted, struct
 	struct err why = {0};
 	int result;
 
-	result = manifest_load(index_text, &document, &why);
+	result = document_load(index_text, &document, &why);
 	if (result == 0)
 		result = manifest_choose_from(document, &choice, &why);
 	buf_done(&choice.seen);

@@ -3,12 +3,13 @@
  * origin_priv.h - where an image is pulled from: a registry or a layout.
  *
  * Threads: resolve and document belong to one thread; blob may be called from
- * PULL_PARALLEL threads at once, each with a lane (a connection) of its own.
+ * LANES threads at once, each with a lane (a connection) of its own.
  */
 #pragma once
 
 #include "layers/base/cancel.h"
 #include "layers/base/sink.h"
+#include "registry/lanes_priv.h"
 #include "registry/manifest.h"
 
 struct pull_spec; /* pull.h */

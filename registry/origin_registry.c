@@ -7,8 +7,8 @@ struct registry {
 	struct origin origin;
 	const struct reference *reference;
 	struct remote *remote;
-	struct http *lanes[PULL_PARALLEL]; /* made when first used, by who uses them */
-	struct buf got;                    /* what a tag's GET gave, so that it is got once */
+	struct http *lanes[LANES]; /* made when first used, by who uses them */
+	struct buf got;            /* what a tag's GET gave, so that it is got once */
 	struct digest got_digest;
 };
 
@@ -79,7 +79,7 @@ static void registry_close(struct origin *origin)
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
 
-	for (size_t i = 0; i < PULL_PARALLEL; i++)
+	for (size_t i = 0; i < LANES; i++)
 		http_close(registry->lanes[i]);
 	remote_close(registry->remote);
 	buf_done(&registry->got);

@@ -28,7 +28,6 @@
 #include "registry/manifest.h"
 #include "registry/tag.h"
 
-#define PULL_PARALLEL 3 /* blobs at once, docker's and containerd's number */
 #define PULL_TRIES 5
 
 enum pull_event_kind {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/clock.h"
-#include "layers/base/thread.h"
+#include "registry/lanes_priv.h"
 #include "registry/pull_priv.h"
 
 #include <inttypes.h>
@@ -100,76 +100,16 @@ struct layer_work {
 	struct pull *pull;
 	const struct layer_job *jobs;
 	size_t job_count;
-	struct lock lock;
-	/* guarded by lock: */
-	size_t next;
-	struct err failure; /* the first */
 };
 
-struct layer_lane {
-	struct layer_work *work;
-	size_t number;
-	pthread_t thread;
-};
-
-static const struct layer_job *layer_work_take(struct layer_work *work)
+static int layer_work_one(void *ctx, size_t lane, size_t job, struct err *err)
 {
-	const struct layer_job *job = NULL;
-
-	lock_take(&work->lock);
-	if (work->failure.kind == ERR_NONE && work->next < work->job_count)
-		job = &work->jobs[work->next++];
-	lock_drop(&work->lock);
-	return job;
-}
-
-static void layer_work_fail(struct layer_work *work, const struct err *err)
-{
-	lock_take(&work->lock);
-	if (work->failure.kind == ERR_NONE)
-		work->failure = *err;
-	lock_drop(&work->lock);
-	cancel_raise(&work->pull->stop);
-}
-
-static void *layer_lane_run(void *ctx)
-{
-	struct layer_lane *lane = ctx;
-	struct layer_work *work = lane->work;
-	const struct layer_job *job;
+	const struct layer_work *work = ctx;
 	char name[DIGEST_TEXT_MAX];
-	struct err err;
 
-	while ((job = layer_work_take(work))) {
-		if (pull_layer(work->pull, lane->number, job, &err) == 0)
-			continue;
-		(void)err_ctx(&err, "layer %s", digest_format(&job->blob->digest, name));
-		layer_work_fail(work, &err);
-	}
-	return NULL;
-}
-
-/* The caller's thread is one of the lanes. */
-static int layer_work_run(struct layer_work *work, struct err *err)
-{
-	struct layer_lane lanes[PULL_PARALLEL];
-	size_t wanted = work->job_count < PULL_PARALLEL ? work->job_count : PULL_PARALLEL;
-	size_t started = 1;
-	struct err ignored; /* fewer lanes than wanted do the same work */
-
-	for (size_t i = 0; i < wanted; i++)
-		lanes[i] = (struct layer_lane){.work = work, .number = i};
-	while (started < wanted &&
-	       thread_start(&lanes[started].thread, layer_lane_run, &lanes[started], &ignored) == 0)
-		started++;
-	if (wanted > 0)
-		(void)layer_lane_run(&lanes[0]);
-	for (size_t i = 1; i < started; i++)
-		(void)pthread_join(lanes[i].thread, NULL);
-	if (work->failure.kind == ERR_NONE)
+	if (pull_layer(work->pull, lane, &work->jobs[job], err) == 0)
 		return 0;
-	*err = work->failure;
-	return -1;
+	return err_ctx(err, "layer %s", digest_format(&work->jobs[job].blob->digest, name));
 }
 
 /* A blob that a manifest lists twice is one job; it cannot have two contents. */
@@ -193,7 +133,7 @@ int pull_layers(struct pull *pull, const struct manifest *manifest,
 		const struct image_config *config, struct err *err)
 {
 	auto_free struct layer_job *jobs = calloc(manifest->layer_count + 1, sizeof(*jobs));
-	struct layer_work work = {.pull = pull, .jobs = jobs, .lock = LOCK_INIT};
+	struct layer_work work = {.pull = pull, .jobs = jobs};
 
 	if (!jobs)
 		abort();
@@ -205,5 +145,5 @@ int pull_layers(struct pull *pull, const struct manifest *manifest,
 				   &config->diff_ids[i], err) < 0)
 			return -1;
 	}
-	return layer_work_run(&work, err);
+	return lanes_run(layer_work_one, &work, work.job_count, &pull->stop, err);
 }

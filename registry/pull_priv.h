@@ -20,6 +20,6 @@ struct pull {
 void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descriptor *blob,
 	       uint64_t done);
 
-/* Every layer of the manifest into store and tree, PULL_PARALLEL at a time. */
+/* Every layer of the manifest into store and tree, LANES at a time. */
 int pull_layers(struct pull *pull, const struct manifest *manifest,
 		const struct image_config *config, struct err *err) MUST_CHECK;

@@ -56,3 +56,18 @@ int range_parse(struct str text, struct range *out, struct err *err)
 	*out = range;
 	return 0;
 }
+
+bool range_parse_sent(struct str text, uint64_t *out_last)
+{
+	struct str rest = text;
+	uint64_t first;
+	uint64_t last;
+
+	if (str_starts(rest, STR("bytes=")) || str_starts(rest, STR("bytes ")))
+		rest = (struct str){rest.ptr + 6, rest.len - 6};
+	if (!take_number(&rest, &first) || !take_char(&rest, '-') || !take_number(&rest, &last) ||
+	    rest.len > 0 || first != 0)
+		return false;
+	*out_last = last;
+	return true;
+}

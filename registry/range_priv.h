@@ -22,3 +22,9 @@ int range_parse(struct str text, struct range *out, struct err *err) MUST_CHECK;
 
 /* A number of decimal digits and nothing else, as in Content-Length. */
 bool range_parse_number(struct str text, uint64_t *out);
+
+/*
+ * What an upload's status has arrived ("Range: 0-99", and with a unit in
+ * front): false for what does not begin at 0.
+ */
+bool range_parse_sent(struct str text, uint64_t *out_last);

@@ -178,12 +178,13 @@ static int remote_send_one(struct remote *remote, struct http *http, const struc
 	return http_send(http, &send, response, err);
 }
 
-/* A server of this host that turns out to want TLS gets it. */
-static bool remote_guess_again(struct remote *remote, const struct http_response *response)
+/* A server of this host that turns out to want TLS gets it, by whichever thread hears it. */
+static bool remote_guess_again(struct remote *remote, const struct remote_way *way,
+			       const struct http_response *response)
 {
 	struct str body = buf_str(&response->error_body);
 
-	if (!remote->guessed || response->status != 400 || atomic_load(&remote->secure) ||
+	if (!remote->guessed || response->status != 400 || way->registry.secure ||
 	    !memmem(body.ptr, body.len, "HTTPS", 5))
 		return false;
 	atomic_store(&remote->secure, true);
@@ -206,7 +207,7 @@ static int remote_step(struct remote *remote, struct http *http, struct remote_w
 		return -1;
 	if (is_redirect(request, response))
 		return remote_way_follow(way, response, err) < 0 ? -1 : 1;
-	if (remote_guess_again(remote, response))
+	if (remote_guess_again(remote, way, response))
 		return remote_way_start(remote, request, way, err) < 0 ? -1 : 1;
 	if (response->status != 401 || way->strayed || way->renewed)
 		return 0;

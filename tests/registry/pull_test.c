@@ -1,46 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pulls from Debian's docker-registry, into which skopeo pushed: see live_registry.h. */
-#include "tests/registry/live_registry.h"
-#include "tests/registry/pulling.h"
+#include "tests/registry/live.h"
 
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
-
-/* One registry a test: it starts in a fifth of a second. */
-struct live {
-	struct pulling *pulling;
-	struct live_registry registry;
-	char dir[64];
-	char ca[128];
-};
-
-static int live_new(void **state)
-{
-	struct live *live = calloc(1, sizeof(*live));
-	void *pulling = NULL;
-
-	assert_non_null(live);
-	assert_int_equal(pulling_new(&pulling), 0);
-	live->pulling = pulling;
-	live->registry.proc = PROC_INIT;
-	live->registry.logfd = -1;
-	(void)snprintf(live->dir, sizeof(live->dir), "%s/registry", live->pulling->made->parent);
-	assert_int_equal(mkdir(live->dir, 0700), 0);
-	pulling_make(live->pulling, SAMPLE_FINE);
-	*state = live;
-	return 0;
-}
-
-static int live_free(void **state)
-{
-	struct live *live = *state;
-	void *pulling = live->pulling;
-
-	live_registry_stop(&live->registry);
-	free(live);
-	return pulling_free(&pulling);
-}
 
 /* skopeo pushes the sample as acme/tool:1.0, compressed. */
 static void push(struct live *live, const char *credentials)
@@ -138,32 +102,13 @@ static void bytes_that_rotted_in_the_registry_are_corrupt(void **state)
 	pulling_check_unnamed(live->pulling);
 }
 
-/* me:secret */
-static const char password_line[] =
-	"me:$2b$04$xjRrvKZIlqeSvUdcoW0bfOsoAeVJGRKZwnp1yfEDJvbKnEZjweGi6\n";
-
-static void start_with_password(struct live *live)
-{
-	char path[128];
-	char auth[256];
-
-	(void)snprintf(path, sizeof(path), "%s/htpasswd", live->dir);
-	{
-		auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-		assert_true(write(fd, password_line, strlen(password_line)) > 0);
-	}
-	(void)snprintf(auth, sizeof(auth), "auth: {htpasswd: {realm: a realm, path: %s}}\n", path);
-	live_registry_start(&live->registry, live->dir, auth, "");
-}
-
 static void a_password_is_asked_for_and_judged(void **state)
 {
 	struct live *live = *state;
 	auto_secret struct secret password = {0};
 	struct err err = {0};
 
-	start_with_password(live);
+	live_start_with_password(live);
 	push(live, "me:secret");
 	check_err(pulling_run(live->pulling, &err), &err, ERR_UNAUTHORIZED);
 	live->pulling->spec.user = STR("me");
@@ -176,26 +121,12 @@ static void a_password_is_asked_for_and_judged(void **state)
 	pulling_check_whole(live->pulling);
 }
 
-static void start_with_tls(struct live *live)
-{
-	char key[128];
-	char http[512];
-
-	(void)snprintf(live->ca, sizeof(live->ca), "%s/cert.pem", live->dir);
-	(void)snprintf(key, sizeof(key), "%s/key.pem", live->dir);
-	live_run("/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-		 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
-		 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", live->ca);
-	(void)snprintf(http, sizeof(http), "  tls: {certificate: %s, key: %s}\n", live->ca, key);
-	live_registry_start(&live->registry, live->dir, "", http);
-}
-
 static void a_certificate_is_trusted_only_when_named(void **state)
 {
 	struct live *live = *state;
 	struct err err = {0};
 
-	start_with_tls(live);
+	live_start_with_tls(live);
 	push(live, "any:one");
 	check_err(pulling_run(live->pulling, &err), &err, ERR_REMOTE);
 	assert_non_null(strstr(err.text, "certificate is not trusted"));
@@ -210,7 +141,7 @@ static void https_is_not_given_up_for_plain_http(void **state)
 	struct live *live = *state;
 	struct err err = {0};
 
-	start_with_tls(live);
+	live_start_with_tls(live);
 	push(live, "any:one");
 	live_registry_stop(&live->registry);
 	live_registry_start(&live->registry, live->dir, "", "");
@@ -219,8 +150,6 @@ static void https_is_not_given_up_for_plain_http(void **state)
 	check_err(pulling_run(live->pulling, &err), &err, ERR_REMOTE);
 	assert_non_null(strstr(err.text, "does not speak HTTPS"));
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, live_new, live_free)
 
 int main(void)
 {

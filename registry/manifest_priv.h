@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manifest_priv.h - the parts of a manifest's reading that closure.c shares.
+ *
+ * What these say of a document is ERR_INVALID, and manifest_refuse() makes of
+ * it what it is to a user.
+ */
+#pragma once
+
+#include "registry/manifest.h"
+
+/* Parse a manifest or an index, and tell which; schema 1 is refused. The caller owns *out. */
+int manifest_load(struct str text, json_t **out, bool *out_index, struct err *err) MUST_CHECK;
+
+/* path is the value's, for messages. */
+int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
+			     struct err *err) MUST_CHECK;
+
+/* Whether a layer of that media type is not distributed with its image. */
+bool manifest_is_foreign(struct str media_type);
+
+/* The innermost reason, told as what it is to a user: not his input, but a document. */
+int manifest_refuse(const char *what, const struct err *why, struct err *err);

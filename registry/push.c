@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push.c - the order in which an image leaves.
+ *
+ *	1 what the name stands for there: a digest    ours: done
+ *	2 of an index, each of its manifests          held, or 3 and 4 with it
+ *	3 config and layers, in parallel              held, mounted, or sent
+ *	4 the document, under its digest or the name  names nothing that is not there
+ */
+#include "registry/push_priv.h"
+
+#include "layers/blob.h"
+#include "registry/fetch_priv.h"
+
+#include <inttypes.h>
+
+void push_tell(struct push *push, enum push_event_kind kind, const struct digest *digest,
+	       uint64_t done, uint64_t size)
+{
+	const struct push_event event = {
+		.kind = kind, .digest = *digest, .done = done, .size = size};
+
+	if (!push->spec->event)
+		return;
+	lock_take(&push->event_lock);
+	push->spec->event(push->spec->event_ctx, &event);
+	lock_drop(&push->event_lock);
+}
+
+int push_lane(struct push *push, size_t lane, struct http **out, struct err *err)
+{
+	if (!push->lanes[lane] && remote_connect(push->remote, &push->lanes[lane], err) < 0)
+		return -1;
+	*out = push->lanes[lane];
+	return 0;
+}
+
+/* 1 the registry's name stands for this digest, 0 it does not or nobody knows, -1. */
+static int push_is_there(struct push *push, const char *name, const struct digest *digest,
+			 struct err *err)
+{
+	struct digest there;
+	struct http *http;
+	int found;
+
+	if (push_lane(push, 0, &http, err) < 0)
+		return -1;
+	found = fetch_head(push->remote, http, name, &there, err);
+	/* A repository that does not exist yet may want no credentials, or others. */
+	if (found < 0)
+		return err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAUTHORIZED ? 0 : -1;
+	return found == 1 && digest_equal(&there, digest);
+}
+
+static int push_document(struct push *push, const struct digest *digest, const char *name,
+			 size_t depth, struct err *err);
+
+/* What an index names and the store lacks has to be in the registry already. */
+static int push_child(struct push *push, const struct descriptor *what, size_t depth,
+		      struct err *err)
+{
+	char name[DIGEST_TEXT_MAX];
+	struct blob_info info;
+	int found = blob_find(push->store, &what->digest, &info, err);
+
+	digest_format(&what->digest, name);
+	if (found == 1)
+		return push_document(push, &what->digest, name, depth + 1, err);
+	if (found == 0)
+		found = push_is_there(push, name, &what->digest, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "the index names %s, which is neither in the store nor in the "
+			       "registry; push the image of one platform",
+			       name);
+	return found < 0 ? -1 : 0;
+}
+
+static int push_named(struct push *push, const struct closure *closure, size_t depth,
+		      struct err *err)
+{
+	for (size_t i = 0; i < closure->count; i++) {
+		if (closure->items[i].kind == CLOSURE_DOCUMENT &&
+		    push_child(push, &closure->items[i].what, depth, err) < 0)
+			return -1;
+	}
+	return push_blobs(push, closure, err);
+}
+
+/* A document and all that it names, under a tag or its digest. */
+static int push_document(struct push *push, const struct digest *digest, const char *name,
+			 size_t depth, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_closure struct closure closure = {0};
+	struct http *http;
+	int there;
+
+	if (depth > PUSH_DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "indexes in indexes, more than %d deep",
+			       PUSH_DEPTH_MAX);
+	if (blob_read_all(push->store, digest, &text, err) < 0 ||
+	    closure_parse(buf_str(&text), &closure, err) < 0)
+		return -1;
+	there = push_is_there(push, name, digest, err);
+	if (there != 0) {
+		push_tell(push, PUSH_DOCUMENT_HELD, digest, text.len, text.len);
+		return there < 0 ? -1 : 0;
+	}
+	if (push_named(push, &closure, depth, err) < 0 || push_lane(push, 0, &http, err) < 0)
+		return -1;
+	if (upload_document(push->remote, http, name, closure.media_type, buf_str(&text), err) < 0)
+		return err_ctx(err, "manifest");
+	push_tell(push, PUSH_DOCUMENT, digest, text.len, text.len);
+	return 0;
+}
+
+static int push_check(const struct push_spec *spec, struct err *err)
+{
+	const struct reference *reference = spec->reference;
+
+	if (reference->kind != REFERENCE_REGISTRY)
+		return err_set(err, ERR_INVALID,
+			       "only registries are pushed to; export writes layouts and archives");
+	if (reference->has_digest && !digest_equal(&reference->digest, &spec->manifest))
+		return err_set(err, ERR_INVALID, "the image has another digest than the name");
+	return 0;
+}
+
+static int push_all(struct push *push, struct err *err)
+{
+	const struct push_spec *spec = push->spec;
+	char name[REFERENCE_TEXT_MAX];
+	const struct remote_spec remote = {.host = spec->reference->host,
+					   .path = spec->reference->path,
+					   .push = true,
+					   .plain_http = spec->plain_http,
+					   .ca_file = spec->ca_file,
+					   .user = spec->user,
+					   .password = spec->password,
+					   .tries = PUSH_TRIES,
+					   .cancel = spec->cancel,
+					   .cancel_too = &push->stop};
+
+	if (spec->reference->tag.len > 0)
+		(void)snprintf(name, sizeof(name), STR_FMT, STR_ARG(spec->reference->tag));
+	else
+		digest_format(&spec->manifest, name);
+	if (push_check(spec, err) < 0 || remote_open(&remote, &push->remote, err) < 0)
+		return -1;
+	return push_document(push, &spec->manifest, name, 1, err);
+}
+
+/* What a user wrote stands in front of what went wrong with it. */
+static int push_failed(const struct push_spec *spec, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+	struct err ignored;
+
+	if (reference_format(spec->reference, &name, &ignored) == 0)
+		(void)err_ctx(err, "push %s", name.ptr);
+	return -1;
+}
+
+int push_image(struct store *store, const struct push_spec *spec, struct digest *out,
+	       struct err *err)
+{
+	struct push push = {
+		.store = store, .spec = spec, .event_lock = LOCK_INIT, .sources.lock = LOCK_INIT};
+	int result;
+
+	if (cancel_init(&push.stop, err) < 0)
+		return -1;
+	result = push_all(&push, err);
+	for (size_t i = 0; i < LANES; i++)
+		http_close(push.lanes[i]);
+	remote_close(push.remote);
+	push_sources_done(&push.sources);
+	cancel_done(&push.stop);
+	if (result < 0)
+		return push_failed(spec, err);
+	*out = spec->manifest;
+	return 0;
+}

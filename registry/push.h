@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push.h - an image of the store into a registry.
+ *
+ * Blobs first, LANES at a time, then the manifest that names them; of an index
+ * its manifests, then the index. What the registry has is not sent: a name that
+ * stands for this very digest is one question, a blob that another repository of
+ * the same registry gave us is mounted from there. Layers that are not
+ * distributed are named and not sent.
+ *
+ * Transport, credentials and tries are those of pull.h. A blob is sent from the
+ * store as it is read; an upload that breaks is continued where the registry
+ * says it stopped.
+ *
+ * Errors: ERR_NOT_FOUND (something of the image is not in the store, or there is
+ * no such repository), ERR_UNAUTHORIZED, ERR_DENIED, ERR_REMOTE, ERR_TIMEOUT,
+ * ERR_CANCELLED, ERR_CORRUPT (the store's bytes); ERR_INVALID for a reference
+ * that is no registry's, or names another digest.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/base/secret.h"
+#include "layers/store.h"
+#include "registry/reference.h"
+
+#define PUSH_TRIES 5
+
+enum push_event_kind {
+	PUSH_BLOB,         /* a blob's progress: done of size bytes */
+	PUSH_BLOB_HELD,    /* the repository has it already */
+	PUSH_BLOB_MOUNTED, /* another repository had it */
+	PUSH_BLOB_DONE,
+	PUSH_DOCUMENT,      /* a manifest or index was sent */
+	PUSH_DOCUMENT_HELD, /* and all that it names, therefore */
+};
+
+struct push_event {
+	enum push_event_kind kind;
+	struct digest digest;
+	uint64_t done; /* bytes */
+	uint64_t size; /* bytes */
+};
+
+typedef void push_event_fn(void *ctx, const struct push_event *event);
+
+struct push_spec {
+	const struct reference *reference; /* where to, and as what */
+	struct digest manifest;            /* of a manifest or an index in the store */
+	bool plain_http;                   /* asked for; loopback needs no asking */
+	const char *ca_file;               /* NULL for the system's */
+	struct str user;                   /* credentials for this host, or empty */
+	const struct secret *password;
+	push_event_fn *event; /* called from several threads, one at a time; may be NULL */
+	void *event_ctx;
+	const struct cancel *cancel;
+};
+
+/* Borrows the spec. Loads libcurl: hearth-puller alone calls it. *out: what the name stands for
+ * now. */
+int push_image(struct store *store, const struct push_spec *spec, struct digest *out,
+	       struct err *err) MUST_CHECK;

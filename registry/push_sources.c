@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/blob.h"
+#include "registry/push_priv.h"
+#include "registry/tag.h"
+
+struct source_search {
+	struct push *push;
+	size_t images;
+};
+
+static void sources_add(struct push_sources *sources, const struct digest *blob, struct str path)
+{
+	struct push_source *longer =
+		reallocarray(sources->at, sources->count + 1, sizeof(*sources->at));
+
+	if (!longer)
+		abort();
+	sources->at = longer;
+	sources->at[sources->count].blob = *blob;
+	sources->at[sources->count].path = strndup(path.ptr, path.len);
+	if (!sources->at[sources->count++].path)
+		abort();
+}
+
+static const struct push_source *sources_find(const struct push_sources *sources,
+					      const struct digest *blob)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (digest_equal(&sources->at[i].blob, blob))
+			return &sources->at[i];
+	}
+	return NULL;
+}
+
+/* The blobs of an image that was pulled; one that cannot be read is no source. */
+static void source_read(struct push *push, const struct digest *manifest, struct str path)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_closure struct closure closure = {0};
+	struct err ignored;
+
+	if (blob_read_all(push->store, manifest, &text, &ignored) < 0 ||
+	    closure_parse(buf_str(&text), &closure, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < closure.count; i++) {
+		if (closure.items[i].kind == CLOSURE_BLOB &&
+		    !sources_find(&push->sources, &closure.items[i].what.digest))
+			sources_add(&push->sources, &closure.items[i].what.digest, path);
+	}
+}
+
+static int source_consider(void *ctx, struct str text, const struct tag *tag, struct err *err)
+{
+	struct source_search *search = ctx;
+	const struct reference *ours = search->push->spec->reference;
+	struct reference reference;
+
+	if (!tag->pulled || reference_parse(text, &reference, err) < 0 ||
+	    reference.kind != REFERENCE_REGISTRY || !str_equal(reference.host, ours->host) ||
+	    str_equal(reference.path, ours->path))
+		return 0;
+	source_read(search->push, &tag->manifest, reference.path);
+	return ++search->images >= PUSH_SOURCES_MAX;
+}
+
+static int sources_read_locked(struct push *push, struct err *err) REQUIRES(push->sources.lock);
+static int sources_read_locked(struct push *push, struct err *err)
+{
+	struct source_search search = {.push = push};
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (push->sources.read)
+		return 0;
+	if (meta_begin(push->store, META_READ, &meta, err) < 0 ||
+	    tag_each(meta, source_consider, &search, err) < 0)
+		return -1;
+	push->sources.read = true;
+	return 0;
+}
+
+int push_find_source(struct push *push, const struct digest *blob, struct str *out, struct err *err)
+{
+	const struct push_source *source = NULL;
+	int result;
+
+	lock_take(&push->sources.lock);
+	result = sources_read_locked(push, err);
+	if (result == 0)
+		source = sources_find(&push->sources, blob);
+	lock_drop(&push->sources.lock);
+	if (source)
+		*out = str_of(source->path);
+	return source ? 1 : result;
+}
+
+void push_sources_done(struct push_sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		free(sources->at[i].path);
+	free(sources->at);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upload_priv.h - blobs and documents of the store into a remote repository.
+ *
+ * A blob is sent whole by one PUT, straight from the store. What breaks is
+ * continued where the registry says that it stopped, where it says so, and sent
+ * anew where it does not. Chunks are for registries that refuse the whole as
+ * too large (413).
+ *
+ * Format: OCI distribution-spec 1.1, "Push".
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/store.h"
+#include "registry/remote_priv.h"
+
+#define UPLOAD_CHUNK ((uint64_t)16 * 1024 * 1024)
+#define UPLOAD_CHUNK_MAX ((uint64_t)1 << 30) /* more is not believed of OCI-Chunk-Min-Length */
+
+/* A try that sent so much starts the count of failures anew. */
+#define UPLOAD_PROGRESS_BYTES ((uint64_t)1024 * 1024)
+
+typedef void upload_progress_fn(void *ctx, uint64_t done);
+
+struct upload_spec {
+	struct store *store;
+	struct digest digest;
+	uint64_t size;
+	upload_progress_fn *progress; /* or NULL */
+	void *ctx;
+};
+
+/* 1 the repository has that blob; 0 it has not, or does not say; -1. */
+int upload_is_held(struct remote *remote, struct http *http, const struct digest *digest,
+		   struct err *err) MUST_CHECK;
+
+/*
+ * Ask for a blob of another repository ("library/debian") of the same registry.
+ * 1 it is here now; 0 it has to be sent, whatever the reason; -1 for ERR_CANCELLED.
+ */
+int upload_mount(struct remote *remote, struct http *http, const struct digest *digest,
+		 struct str from, struct err *err) MUST_CHECK;
+
+int upload_blob(struct remote *remote, struct http *http, const struct upload_spec *spec,
+		struct err *err) MUST_CHECK;
+
+/* A manifest or index under a tag or its digest; the registry has to take it as it is. */
+int upload_document(struct remote *remote, struct http *http, const char *name,
+		    struct str media_type, struct str text, struct err *err) MUST_CHECK;
