@@ -112,7 +112,7 @@ static int copy_block(void *ctx, uint64_t offset, struct str bytes, struct err *
 	struct copy *copy = ctx;
 
 	context_hash_block(&copy->hash, offset, bytes);
-	return fd_pwrite_all(copy->outfd, bytes.ptr, bytes.len, (off_t)offset, err);
+	return fd_pwrite_sparse(copy->outfd, bytes.ptr, bytes.len, (off_t)offset, err);
 }
 
 static int copy_write_file(struct copy *copy, int fd, const struct source_entry *entry,

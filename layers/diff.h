@@ -11,6 +11,11 @@
  * own owner, mode and xattrs. Hard links inside the upper directory stay
  * links; sockets are dropped. Times are whole seconds.
  *
+ * A file with holes of a MiB and more in all is sparse: its holes are neither
+ * read nor written. That is seen from what the file system says, in units of 64
+ * KiB, and not from the bytes; so the same bytes with other holes are another
+ * layer, and a file without holes is never sparse, however many zeros it has.
+ *
  * Sealing makes the upper directory equal to unpack(the tar): what was dropped
  * is removed, overlay's bookkeeping is normalised, times are set. A sealed
  * directory may be given to tree_place().
@@ -19,7 +24,7 @@
  * metacopies. Owners of 65,536 and more are refused with a sentence.
  *
  * Format: pax tar as libarchive writes it (POSIX.1-2017), xattrs as
- * SCHILY.xattr.*, names byte for byte.
+ * SCHILY.xattr.*, names byte for byte; sparse files as GNU.sparse 1.0.
  */
 #pragma once
 

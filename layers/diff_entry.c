@@ -134,60 +134,6 @@ static int emit_head(struct diff *diff, struct diff_dir *dir, const struct stat 
 	return emit_link(diff, stat, err);
 }
 
-static void extents_add(struct extents *extents, int64_t offset, int64_t end)
-{
-	struct extent *last = extents->count ? &extents->items[extents->count - 1] : NULL;
-
-	if (last && last->offset + last->len >= offset)
-		last->len = end - last->offset;
-	else
-		extents->items[extents->count++] = (struct extent){offset, end - offset};
-}
-
-/* The data of a file in units of grain; false when there are too many pieces. */
-static bool extents_find(struct extents *extents, int fd, int64_t size, int64_t grain)
-{
-	int64_t end = 0;
-
-	extents->count = 0;
-	while (end < size) {
-		int64_t start = lseek(fd, end, SEEK_DATA);
-
-		if (start < 0 || start >= size)
-			break;
-		end = lseek(fd, start, SEEK_HOLE);
-		if (extents->count == DIFF_EXTENTS_MAX)
-			return false;
-		if (end < 0)
-			end = size;
-		start -= start % grain;
-		end += (grain - end % grain) % grain;
-		extents_add(extents, start, end < size ? end : size);
-	}
-	return true;
-}
-
-/*
- * Only large holes count, and only in coarse units, so that the same files have
- * the same tar whatever the file system's allocation did.
- */
-static void extents_read(struct extents *extents, int fd, const struct stat *stat)
-{
-	int64_t data = 0;
-
-	extents->count = 0;
-	if (stat->st_size - (int64_t)stat->st_blocks * 512 < DIFF_SPARSE_MIN)
-		return;
-	for (int64_t grain = DIFF_SPARSE_GRAIN; !extents_find(extents, fd, stat->st_size, grain);)
-		grain *= 16;
-	if (extents->count == 0)
-		extents->items[extents->count++] = (struct extent){stat->st_size, 0};
-	for (size_t i = 0; i < extents->count; i++)
-		data += extents->items[i].len;
-	if (stat->st_size - data < DIFF_SPARSE_MIN)
-		extents->count = 0;
-}
-
 static int emit_bytes(struct diff *diff, int fd, int64_t at, int64_t end, struct err *err)
 {
 	while (at < end) {
@@ -262,7 +208,11 @@ int diff_emit_file(struct diff *diff, struct diff_dir *dir, int fd, const struct
 
 	if (linked != 0)
 		return linked < 0 ? -1 : 0;
-	extents_read(&diff->extents, fd, stat);
+	if (stat->st_size > UNPACK_FILE_MAX)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "it has %lld bytes, and no file may have more than %lld",
+			       (long long)stat->st_size, (long long)UNPACK_FILE_MAX);
+	diff_extents_read(&diff->extents, fd, stat);
 	entry_time(diff, &entry.stat);
 	if (diff_tar_file(diff->tar, &entry, &diff->extents, err) < 0 ||
 	    emit_data(diff, fd, stat->st_size, err) < 0 || check_unchanged(fd, stat, err) < 0)

@@ -22,7 +22,7 @@
 #define DIFF_LINKS_MAX ((size_t)24 << 20)  /* paths of files with several names */
 #define DIFF_SPARSE_MIN ((int64_t)1 << 20) /* holes of less are written as zeros */
 #define DIFF_SPARSE_GRAIN ((int64_t)64 * 1024)
-#define DIFF_EXTENTS_MAX 1024
+#define DIFF_EXTENTS_MAX 8192 /* readers take a map of 1 MiB, and an extent has up to 30 bytes */
 
 /*
  * Where the tar goes; cut says that the next byte starts the data of a large
@@ -54,6 +54,9 @@ struct extents {
 	struct extent items[DIFF_EXTENTS_MAX];
 	size_t count;
 };
+
+/* What is no hole, in order and apart. */
+void diff_extents_read(struct extents *extents, int fd, const struct stat *stat);
 
 struct diff_tar;
 int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct err *err)

@@ -36,6 +36,14 @@ static int unpack_keep_lent(struct unpack *unpack)
 	return buf_add(&unpack->before, lent, &unpack->source_err);
 }
 
+/* libarchive makes a list of a sparse map, however long that is. */
+static int unpack_check_header(struct unpack *unpack)
+{
+	if (!unpack->in_header || unpack->header_bytes < HEADERS_MAX)
+		return 0;
+	return err_set(&unpack->source_err, ERR_LIMIT, "the headers of an entry are too large");
+}
+
 static la_ssize_t unpack_read(struct archive *archive, void *ctx, const void **out)
 {
 	struct unpack *unpack = ctx;
@@ -45,7 +53,7 @@ static la_ssize_t unpack_read(struct archive *archive, void *ctx, const void **o
 	assert(archive == unpack->archive);
 	if (unpack->source_failed)
 		return ARCHIVE_FATAL;
-	if (unpack_keep_lent(unpack) < 0)
+	if (unpack_check_header(unpack) < 0 || unpack_keep_lent(unpack) < 0)
 		return unpack_fail(unpack);
 	got = unpack->tar->read(unpack->tar, &bytes, &unpack->source_err);
 	if (got < 0)
@@ -58,6 +66,7 @@ static la_ssize_t unpack_read(struct archive *archive, void *ctx, const void **o
 		return unpack_fail(unpack);
 	}
 	unpack->bytes_left -= bytes.len;
+	unpack->header_bytes += bytes.len;
 	unpack->offset += bytes.len;
 	unpack->lent = bytes;
 	*out = bytes.ptr;
@@ -165,10 +174,19 @@ static int unpack_next(struct unpack *unpack, struct archive_entry **out)
 {
 	int got;
 
+	unpack->header_bytes = 0;
 	unpack->in_header = true;
 	got = archive_read_next_header(unpack->archive, out);
 	unpack->in_header = false;
 	return got;
+}
+
+/* Data that nobody wanted, lest it count as part of the next header. */
+static int unpack_skip_data(struct unpack *unpack, struct err *err)
+{
+	if (archive_read_data_skip(unpack->archive) < ARCHIVE_WARN)
+		return unpack_tar_error(unpack, err);
+	return 0;
 }
 
 static int unpack_entries(struct unpack *unpack, uint64_t max_entries, struct err *err)
@@ -182,7 +200,7 @@ static int unpack_entries(struct unpack *unpack, uint64_t max_entries, struct er
 			return err_ctx(err, "tar");
 		if (count++ == max_entries)
 			return err_set(err, ERR_LIMIT, "more entries than are allowed");
-		if (unpack_one(unpack, raw, err) < 0)
+		if (unpack_one(unpack, raw, err) < 0 || unpack_skip_data(unpack, err) < 0)
 			return -1;
 	}
 	if (got != ARCHIVE_EOF)

@@ -15,7 +15,8 @@
  * whiteout get an empty trusted.overlay.origin. A whole layer may be opaque:
  * then the mark is on the tree's root, where overlayfs does not look, so who
  * stacks trees ends at such a one. Overlay's own xattrs are never taken from a
- * tar. Owners must be below 65,536. Without an entry of its own the root, like
+ * tar. Owners must be below 65,536. Holes of a sparse file stay holes and count
+ * for no ceiling but the file's own. Without an entry of its own the root, like
  * any directory that is only implied, is 0755, root's, of time 0, and marked as
  * such (implied.h).
  *
@@ -35,6 +36,7 @@ struct unpack_limits {
 
 #define UNPACK_BYTES_MAX ((uint64_t)64 << 30)      /* larger layers are asked for */
 #define UNPACK_ENTRIES_MAX ((uint64_t)8 * 1000000) /* inodes are a resource too */
+#define UNPACK_FILE_MAX ((int64_t)16 << 40)        /* holes included; the most that ext4 holds */
 
 /*
  * Unpack a tar into the empty directory treefd, in the caller's thread. The

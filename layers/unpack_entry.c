@@ -5,7 +5,6 @@
  * The order is owner, mode, xattrs, time: a change of owner clears setuid and
  * capabilities, an ACL's mask is a part of the mode.
  */
-#include "layers/base/fd.h"
 #include "layers/base/room.h"
 #include "layers/unpack_priv.h"
 
@@ -149,53 +148,6 @@ static int entry_dress_special(const struct entry *entry, struct err *err)
 	return 0;
 }
 
-static int entry_tar_error(const struct entry *entry, struct err *err)
-{
-	if (entry->unpack->source_failed) {
-		*err = entry->unpack->source_err;
-		return -1;
-	}
-	return err_set(err, ERR_CORRUPT, "%s", archive_error_string(entry->unpack->archive));
-}
-
-/* Why its data or size could not be written: *err says, unless the file is too large. */
-static int entry_write_failed(const struct entry *entry, struct err *err)
-{
-	if (err->os != EFBIG)
-		return -1;
-	return err_set(err, ERR_UNSUPPORTED,
-		       "it has %lld bytes, and the data directory's file system has no files as "
-		       "large",
-		       (long long)archive_entry_size(entry->raw));
-}
-
-/* Holes come as a gap between the offsets of two blocks, and stay holes. */
-static int entry_write_data(const struct entry *entry, int fd, struct err *err)
-{
-	int64_t size = archive_entry_size(entry->raw);
-	int64_t end = 0;
-	const void *bytes;
-	size_t len;
-	int64_t offset;
-	int got;
-
-	while ((got = archive_read_data_block(entry->unpack->archive, &bytes, &len, &offset)) ==
-	       ARCHIVE_OK) {
-		if (len == 0)
-			continue;
-		if (fd_pwrite_all(fd, bytes, len, offset, err) < 0)
-			return entry_write_failed(entry, err);
-		end = offset + (int64_t)len;
-	}
-	if (got != ARCHIVE_EOF)
-		return entry_tar_error(entry, err);
-	if (end < size && ftruncate(fd, size) < 0) {
-		(void)err_os(err, errno, "set size");
-		return entry_write_failed(entry, err);
-	}
-	return 0;
-}
-
 static int entry_make_file(const struct entry *entry, struct err *err)
 {
 	const struct timespec times[2] = {entry->mtime, entry->mtime};
@@ -209,7 +161,7 @@ static int entry_make_file(const struct entry *entry, struct err *err)
 	}
 	if (fd < 0)
 		return err_os(err, errno, "make a file");
-	if (entry_write_data(entry, fd, err) < 0 || entry_dress(entry, fd, err) < 0)
+	if (unpack_data(entry->unpack, entry->raw, fd, err) < 0 || entry_dress(entry, fd, err) < 0)
 		return -1;
 	if (futimens(fd, times) < 0)
 		return err_os(err, errno, "set time");

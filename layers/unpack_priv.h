@@ -13,7 +13,7 @@ struct archive_entry;
 #define TAR_NAME_MAX ((size_t)64 * 1024)       /* TREE_DEPTH_MAX names of 255 bytes */
 #define WHITEOUTS_BYTES_MAX ((size_t)24 << 20) /* half a million of them */
 #define WHITEOUTS_DIRS_MAX ((size_t)128 * 1024)
-#define HEADERS_MAX ((size_t)4 << 20) /* libarchive reads up to 1 MiB of each kind */
+#define HEADERS_MAX ((size_t)4 << 20) /* of an entry; at most 1 MiB of each kind, and its map */
 
 /* What an entry's name says it is. */
 enum tar_kind {
@@ -75,6 +75,7 @@ struct unpack {
 	struct str lent;   /* what the source gave last */
 	struct buf before; /* what came before lent, from the current header on */
 	bool in_header;
+	size_t header_bytes;   /* read since it began */
 	struct buf link;       /* an entry's link, where libarchive lost it */
 	struct err source_err; /* what the source or its ceiling said */
 	bool source_failed;
@@ -88,6 +89,10 @@ struct unpack {
 
 /* Make what the entry says, under the name in unpack->name. */
 int unpack_entry(struct unpack *unpack, struct archive_entry *raw, struct err *err) MUST_CHECK;
+
+/* Write an entry's data into its new file. */
+int unpack_data(struct unpack *unpack, struct archive_entry *raw, int fd, struct err *err)
+	MUST_CHECK;
 
 /* Remove what has the name in the directory that we are in, if anything has. */
 int unpack_clear(struct dirs *dirs, const char *name, struct err *err) MUST_CHECK;

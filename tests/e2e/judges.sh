@@ -26,7 +26,7 @@ setcap cap_net_raw+ep "$work/context/capable"
 steps=(
 	"RUN mkdir -p /srv/a/b && echo one > /srv/a/one && echo two > /srv/a/b/two && ln /srv/a/one /srv/a/hard && chmod 4755 /srv/a/one && ln -s one /srv/a/soft && ln -s /nowhere /srv/a/dangling"
 	"RUN chmod 1777 /srv/a/b && chown 1000:1000 /srv/a/b/two && chown -h nobody:nogroup /srv/a/soft && setfattr -n user.note -v kept /srv/a/b"
-	"RUN cp /bin/busybox /srv/cap && setcap cap_net_raw+ep /srv/cap && mkfifo /srv/fifo && truncate -s 3M /srv/sparse"
+	"RUN cp /bin/busybox /srv/cap && setcap cap_net_raw+ep /srv/cap && mkfifo /srv/fifo && truncate -s 3M /srv/sparse && (echo a; head -c 70000 /bin/busybox) > /srv/holes && truncate -s 3M /srv/holes && head -c 5000 /bin/busybox >> /srv/holes && truncate -s 7M /srv/holes"
 	"RUN chown 65534:65534 /srv/sparse && chmod 0 /srv/fifo && getcap /srv/cap | grep -q cap_net_raw"
 	"RUN rm -rf /home && mkdir /home && echo new > /home/new"
 	"RUN rm -rf /opt/dir && ln -s many /opt/dir"

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static void reading_at_an_offset_gives_all_that_there_is(void **state)
 {
@@ -32,11 +33,38 @@ static void reading_what_cannot_be_read_says_why(void **state)
 	assert_int_equal(err.os, EISDIR);
 }
 
+/* Whatever piece of a block is given, zeros are no data. */
+static void blocks_of_zeros_become_holes(void **state)
+{
+	static const size_t steps[] = {20000, 4096, 777, 1};
+	static char bytes[20000];
+	static char got[20000];
+	struct stat stat;
+	struct err err;
+
+	(void)state;
+	bytes[0] = bytes[4095] = bytes[8192 + 17] = bytes[19999] = 'x';
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		auto_close int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+		for (size_t at = 0; at < sizeof(bytes); at += steps[i]) {
+			size_t n = at + steps[i] < sizeof(bytes) ? steps[i] : sizeof(bytes) - at;
+
+			check_ok(fd_pwrite_sparse(fd, bytes + at, n, (off_t)at, &err), &err);
+		}
+		assert_int_equal(fstat(fd, &stat), 0);
+		assert_int_equal(stat.st_blocks, 24);
+		assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(got));
+		assert_memory_equal(got, bytes, sizeof(got));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_at_an_offset_gives_all_that_there_is),
 		cmocka_unit_test(reading_what_cannot_be_read_says_why),
+		cmocka_unit_test(blocks_of_zeros_become_holes),
 	};
 
 	return cmocka_run_group_tests_name("layers/fd", tests, NULL, NULL);
