@@ -255,6 +255,15 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 	return 0;
 }
 
+static int bake_set_compression(const struct cli *cli, struct spec *spec, struct err *err)
+{
+	const char *codec = cli_text(cli, "compression");
+
+	if (codec && layer_codec_parse(str_of(codec), &spec->compression, err) < 0)
+		return err_ctx(err, "--compression");
+	return 0;
+}
+
 static int run(struct cli *cli, struct err *err)
 {
 	auto_spec struct spec spec = {0};
@@ -263,6 +272,8 @@ static int run(struct cli *cli, struct err *err)
 
 	if (result == 0)
 		result = spec_file_read(cli, &spec, err);
+	if (result == 0)
+		result = bake_set_compression(cli, &spec, err);
 	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
 	progress_close(cmd.progress);
@@ -279,6 +290,7 @@ static const struct cli_option options[] = {
 	{"pull", NULL, "ask the registry although the base is here", false},
 	{"no-cache", NULL, "run every step anew", false},
 	{"from-step", "N", "run step N and those after it anew", false},
+	{"compression", "KIND", "of the image's own layers: zstd (default) or gzip", false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
 	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},
 	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},

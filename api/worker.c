@@ -10,7 +10,8 @@ static int work_all_steps(void)
 
 int main(int argc, char **argv)
 {
-	static const struct role roles[] = {{"steps", work_all_steps}, {"doctor", work_doctor}};
+	static const struct role roles[] = {
+		{"steps", work_all_steps}, {"convert", work_convert}, {"doctor", work_doctor}};
 
 	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);
 }

@@ -8,6 +8,7 @@
  *	    found                            layers/step.c
  *	    or made by a worker              asker.c -> work_step.c -> sandbox/, layers/
  *	    and applied to the state         state.c
+ *	its layers are of the wanted codec   bake_variants.c -> layers/variant.c
  *	config and manifest are published    image.c
  */
 #include "bake/bake_priv.h"
@@ -74,6 +75,7 @@ static int bake_resolve_base(struct bake *bake, struct err *err)
 	if (base_resolve(bake->spec, bake->options, &bake->asker, &bake->state, &bake->base,
 			 &cached, err) < 0)
 		return -1;
+	bake->base_layers = bake->state.layer_count;
 	if (json_get_string(bake->state.config, "", "created", &created, err) == 1 &&
 	    clock_parse(created, &bake->created_ms, err) < 0)
 		bake->created_ms = 0; /* a base may say anything */
@@ -201,6 +203,8 @@ int bake_run(const struct spec *spec, const struct bake_options *options, struct
 
 	if (result == 0)
 		result = bake_all_steps(&bake, err);
+	if (result == 0)
+		result = bake_take_variants(&bake, err);
 	if (result == 0)
 		result = bake_publish(&bake, err);
 	*out = bake.result;

@@ -4,6 +4,7 @@
 
 #include "bake/asker.h"
 #include "bake/bake.h"
+#include "bake/convert_request.h"
 #include "bake/key.h"
 #include "bake/sweeper.h"
 #include "bake/task.h"
@@ -19,6 +20,7 @@ struct bake {
 	struct instruction *steps;
 	struct digest *keys; /* of the steps; zero for one that changes no file */
 	struct state state;
+	size_t base_layers; /* of those, the lowest */
 	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
 	int64_t created_ms; /* of the last step, or the base */
 	size_t step;        /* from 1 */
@@ -65,6 +67,9 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
 	MUST_CHECK;
 int bake_apply_nothing(struct bake *bake, struct err *err) MUST_CHECK;
+
+/* All steps are done: the image's own layers become what the spec's codec is. */
+int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;
 
 /* Put "step 2 (RUN make)" before an error; returns -1. */
 int bake_name_step(const struct bake *bake, struct err *err);

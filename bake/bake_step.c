@@ -39,9 +39,10 @@ int bake_apply_record(struct bake *bake, const struct step_record *record, struc
 		.blob = record->blob,
 		.diff_id = record->diff_id,
 		.size = record->blob_size,
-		.media_type = MEDIA_OCI_LAYER_ZSTD,
 	};
 
+	(void)snprintf(layer.media_type, sizeof(layer.media_type), "%s",
+		       manifest_layer_type(record->codec));
 	bake->created_ms = record->created_ms;
 	return state_add_step(&bake->state, buf_str(&instruction->text), record->created_ms,
 			      record->empty ? NULL : &layer, err);

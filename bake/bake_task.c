@@ -39,6 +39,7 @@ static void bake_task_limits(const struct bake *bake, struct task *task)
 		.pids = resources->pids,
 	};
 	task->timeout_ms = bake->spec->timeout_ms;
+	task->codec = bake->spec->compression;
 }
 
 /* What runs: argv as it is, or a command for the base's shell. COPY: its words. */

@@ -102,7 +102,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 	json_t *network = json_object_get(image, "network");
 	json_t *egress = json_object_get(network, "egress");
 	json_t *mode = json_object_get(egress, "mode");
-	json_t *compression = json_object_get(image, "compression");
 	const struct {
 		const char *key;
 		bool asked;
@@ -110,8 +109,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 		{"secrets", json_array_size(json_object_get(image, "secrets")) > 0},
 		{"push", json_array_size(json_object_get(image, "push")) > 0},
 		{"cache", json_object_size(json_object_get(image, "cache")) > 0},
-		{"compression: gzip", json_is_string(compression) &&
-					      strcmp(json_string_value(compression), "zstd") != 0},
 		{"reproducible", json_is_true(json_object_get(image, "reproducible"))},
 		{"network.egress.mode other than open",
 		 json_is_string(mode) && strcmp(json_string_value(mode), "open") != 0},
@@ -197,12 +194,22 @@ static int spec_read_platform(const json_t *image, const char *path, struct spec
 	return 0;
 }
 
+static int spec_read_compression(const json_t *image, const char *path, struct spec *out,
+				 struct err *err)
+{
+	struct str name;
+	int found = json_get_string(image, path, "compression", &name, err);
+
+	return found == 1 ? layer_codec_parse(name, &out->compression, err) : found;
+}
+
 static int spec_read_image(const json_t *image, const char *path, struct spec *out, struct err *err)
 {
 	out->timeout_ms = SPEC_TIMEOUT_DEFAULT_MS;
 	if (spec_read_base(image, path, out, err) < 0 ||
 	    spec_read_steps(image, path, out, err) < 0 ||
 	    spec_read_platform(image, path, out, err) < 0 ||
+	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
 	    json_get_string(image, path, "context", &out->context, err) < 0 ||
 	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0)

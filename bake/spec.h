@@ -12,6 +12,7 @@
 #pragma once
 
 #include "layers/base/json.h"
+#include "layers/codec.h"
 #include "registry/reference.h"
 
 #define SPEC_MAX ((size_t)16 * 1024 * 1024)
@@ -31,9 +32,10 @@ struct spec {
 	struct str base;
 	struct str *steps; /* owned array; each a whole instruction text */
 	size_t step_count;
-	struct platform platform; /* the host's where the spec has none */
-	struct str context;       /* a directory as written, or "" */
-	int64_t timeout_ms;       /* of a step */
+	struct platform platform;     /* the host's where the spec has none */
+	struct str context;           /* a directory as written, or "" */
+	enum layer_codec compression; /* of the image's own layers */
+	int64_t timeout_ms;           /* of a step */
 	struct spec_resources resources;
 };
 

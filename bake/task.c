@@ -83,6 +83,7 @@ json_t *task_format(const struct task *task)
 	set_int(value, "pids", task->limits.pids);
 	set_int(value, "timeoutMs", (uint64_t)task->timeout_ms);
 	set_int(value, "mapBytes", task->store_map_bytes);
+	set_text(value, "codec", layer_codec_name(task->codec));
 	set_text(value, "workdir", task->workdir);
 	set_text(value, "user", task->user);
 	set_text(value, "chown", task->chown);
@@ -219,6 +220,15 @@ static int parse_numbers(const json_t *object, struct task *task, struct err *er
 	return 0;
 }
 
+static int parse_codec(const json_t *object, struct task *task, struct err *err)
+{
+	struct str name;
+
+	if (json_need_string(object, "", "codec", &name, err) < 0)
+		return -1;
+	return layer_codec_parse(name, &task->codec, err);
+}
+
 static int parse_content(const json_t *object, struct task *task, struct err *err)
 {
 	if (!json_object_get(object, "content"))
@@ -237,7 +247,7 @@ static int parse_parts(struct task *task, struct err *err)
 	    parse_words(value, "argv", &task->argv, &task->argc, err) < 0 ||
 	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||
 	    parse_content(value, task, err) < 0 || parse_hosts(value, task, err) < 0 ||
-	    parse_numbers(value, task, err) < 0)
+	    parse_numbers(value, task, err) < 0 || parse_codec(value, task, err) < 0)
 		return -1;
 	task->workdir = json_string_value(json_object_get(value, "workdir"));
 	task->user = json_string_value(json_object_get(value, "user"));

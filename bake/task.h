@@ -43,7 +43,8 @@ struct task {
 	size_t host_count;
 	struct machine_limits limits;
 	int64_t timeout_ms;
-	const char *runtime; /* or NULL */
+	enum layer_codec codec; /* of the layer that is made */
+	const char *runtime;    /* or NULL */
 	const char *agent_path;
 	const char *store_path;
 	uint64_t store_map_bytes;

@@ -20,6 +20,7 @@
 #include "layers/layer.h"
 #include "layers/receive.h"
 #include "layers/step.h"
+#include "layers/variant.h"
 #include "sandbox/machine.h"
 
 #include <fcntl.h>
@@ -195,7 +196,10 @@ static int work_diff(struct step_work *work, int dirfd, const char *name, struct
 {
 	auto_close int upperfd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int lowerfd = -1;
-	struct diff_spec spec = {.upperfd = upperfd, .lowerfd = -1, .cancel = &work->cancel};
+	struct diff_spec spec = {.upperfd = upperfd,
+				 .lowerfd = -1,
+				 .codec = work->task.codec,
+				 .cancel = &work->cancel};
 
 	if (upperfd < 0)
 		return err_os(err, errno, "open the upper directory");
@@ -218,6 +222,7 @@ static void work_fill_record(struct step_work *work)
 	if (work->diff.empty)
 		return;
 	record->blob = work->diff.info.blob;
+	record->codec = work->task.codec;
 	record->diff_id = work->diff.info.diff_id;
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
@@ -281,6 +286,18 @@ static int work_keep_log(struct step_work *work, struct step_log *out, struct er
 	return work_store_log(work, &out->blob, err) < 0 ? err_ctx(err, "keep the log") : 0;
 }
 
+/* The record may name an earlier layer of the other codec, with the same tar. */
+static int work_put_variant(const struct step_work *work, struct meta *meta, struct err *err)
+{
+	const struct layer_info *made = &work->diff.info;
+	const struct variant variant = {made->blob, made->blob_size};
+
+	if (work->record.empty || work->record.codec == work->task.codec ||
+	    !digest_equal(&work->record.diff_id, &made->diff_id))
+		return 0;
+	return variant_put(meta, &made->diff_id, work->task.codec, &variant, err);
+}
+
 /*
  * Which layer it is, step_put() decides. A tree that was placed for nothing is
  * swept, and one that was not placed is made from the blob when it is needed.
@@ -296,7 +313,8 @@ static int work_commit(struct step_work *work, int dirfd, const char *name, stru
 		hold = tree_place(work->store, &record->diff_id, dirfd, name, err);
 	if (wanted < 0 || (wanted == 1 && hold < 0))
 		return -1;
-	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 || step_put(meta, record, err) < 0)
+	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
+	    step_put(meta, record, err) < 0 || work_put_variant(work, meta, err) < 0)
 		return -1;
 	if (wanted == 1 && !record->cut_off &&
 	    tree_record(meta, work->store, &record->diff_id, err) < 0)

@@ -4,7 +4,8 @@
  *
  *	table          key                members (v is 1)
  *	steps          key                atMs; and of a layer: blob, blobBytes,
- *	                                  diffId, tarBytes, cutOff (absent: no)
+ *	                                  diffId, tarBytes, cutOff (absent: no),
+ *	                                  codec (absent: zstd)
  *	steps.details  key                ms, parent (absent on scratch), content,
  *	                                  components, and a log's (step_log.c)
  *	steps.content  parent, content    key of the step whose layer it is
@@ -65,11 +66,21 @@ static int step_get_size(const json_t *record, const char *name, uint64_t *out, 
 	return 0;
 }
 
+static int step_get_codec(const json_t *record, enum layer_codec *out, struct err *err)
+{
+	struct str name;
+	int found = json_get_string(record, STEP_TABLE, "codec", &name, err);
+
+	*out = LAYER_ZSTD;
+	return found == 1 ? layer_codec_parse(name, out, err) : found;
+}
+
 static int step_read(const json_t *record, struct step_record *out, struct err *err)
 {
 	if (json_need_int(record, STEP_TABLE, "atMs", &out->created_ms, err) < 0 ||
 	    step_get_digest(record, "blob", &out->blob, err) < 0 ||
 	    step_get_digest(record, "diffId", &out->diff_id, err) < 0 ||
+	    step_get_codec(record, &out->codec, err) < 0 ||
 	    step_get_size(record, "blobBytes", &out->blob_size, err) < 0 ||
 	    step_get_size(record, "tarBytes", &out->tar_size, err) < 0)
 		return -1;
@@ -143,6 +154,8 @@ static json_t *step_write(const struct step_record *record)
 	step_set(out, "tarBytes", json_integer((json_int_t)record->tar_size));
 	if (record->cut_off)
 		step_set(out, "cutOff", json_true());
+	if (record->codec != LAYER_ZSTD)
+		step_set(out, "codec", json_string(layer_codec_name(record->codec)));
 	return out;
 }
 
@@ -212,6 +225,7 @@ static int step_cut_off(struct meta *meta, struct step_record *record, struct er
 		return found;
 	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id);
 	record->blob = earlier.blob;
+	record->codec = earlier.codec;
 	record->diff_id = earlier.diff_id;
 	record->blob_size = earlier.blob_size;
 	record->tar_size = earlier.tar_size;

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "layers/codec.h"
 #include "layers/digest.h"
 #include "layers/meta.h"
 #include "layers/step_log.h"
@@ -17,6 +18,7 @@ struct step_record {
 	struct digest key;
 	bool empty; /* no layer */
 	struct digest blob;
+	enum layer_codec codec; /* of the blob; variant.h has the other */
 	struct digest diff_id;
 	uint64_t blob_size; /* bytes */
 	uint64_t tar_size;  /* bytes */

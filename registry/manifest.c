@@ -5,6 +5,16 @@
 
 #define MANIFEST_CONFIG_DOCKER "application/vnd.docker.container.image.v1+json"
 
+const char *manifest_layer_type(enum layer_codec codec)
+{
+	static const char *const types[LAYER_CODECS] = {
+		[LAYER_ZSTD] = MEDIA_OCI_LAYER_ZSTD,
+		[LAYER_GZIP] = MEDIA_OCI_LAYER_GZIP,
+	};
+
+	return types[codec];
+}
+
 int manifest_refuse(const char *what, const struct err *why, struct err *err)
 {
 	return err_set(err, why->kind == ERR_INVALID ? ERR_CORRUPT : why->kind, "%s: %s", what,

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "layers/codec.h"
 #include "registry/image_config.h"
 #include "registry/reference.h"
 
@@ -27,6 +28,9 @@
 #define MEDIA_DOCKER_MANIFEST "application/vnd.docker.distribution.manifest.v2+json"
 #define MEDIA_DOCKER_LIST "application/vnd.docker.distribution.manifest.list.v2+json"
 #define MEDIA_DOCKER_LAYER_GZIP "application/vnd.docker.image.rootfs.diff.tar.gzip"
+
+/* The type of a layer that we made. */
+const char *manifest_layer_type(enum layer_codec codec);
 
 struct descriptor {
 	struct str media_type; /* borrowed from the document */

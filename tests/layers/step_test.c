@@ -16,6 +16,7 @@ static void fill(struct step_record *record, const char *key)
 	record->key = named(key);
 	record->parent = named("parent");
 	record->blob = named(key);
+	record->codec = LAYER_GZIP;
 	record->diff_id = named("diff id");
 	record->content = named("content");
 	record->blob_size = 100;
@@ -78,6 +79,7 @@ static void a_step_comes_back_as_it_was_put(void **state)
 	assert_true(digest_equal(&out.key, &in.key));
 	assert_true(digest_equal(&out.parent, &in.parent));
 	assert_true(digest_equal(&out.blob, &in.blob));
+	assert_int_equal(out.codec, LAYER_GZIP);
 	assert_true(digest_equal(&out.diff_id, &in.diff_id));
 	assert_true(digest_equal(&out.content, &in.content));
 	assert_int_equal(out.blob_size, 100);
@@ -190,8 +192,10 @@ static void a_later_equal_layer_is_replaced_by_the_earlier_one(void **state)
 	fill(&first, "first");
 	put(fixture->store, &first);
 	fill_later(&later, "later");
+	later.codec = LAYER_ZSTD;
 	put(fixture->store, &later);
 	assert_true(later.cut_off);
+	assert_int_equal(later.codec, first.codec); /* the blob's, not the one asked for */
 	assert_int_equal(find(fixture->store, "later", false, &out), 1);
 	assert_true(out.cut_off);
 	assert_true(digest_equal(&out.blob, &first.blob));

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * variant.h - a layer's tar as a blob of the other codec.
+ *
+ * A layer is made once, in one codec, and comes from outside in any. Who needs
+ * the other gets a variant: made from the stored blob, frame by frame, without
+ * anything being run or unpacked, and remembered. A layer of ours has the same
+ * chunks in either codec, so its variant is the very blob that a step would
+ * have made directly.
+ *
+ * A record may outlive its blob, since nothing keeps a variant but the images
+ * that name it; it is a miss then.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/codec.h"
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+struct variant {
+	struct digest blob;
+	uint64_t size; /* bytes of it */
+};
+
+/* 1 hit, 0 miss, -1. */
+int variant_find(struct store *store, struct meta *meta, const struct digest *diff_id,
+		 enum layer_codec codec, struct variant *out, struct err *err) MUST_CHECK;
+int variant_put(struct meta *meta, const struct digest *diff_id, enum layer_codec codec,
+		const struct variant *variant, struct err *err) MUST_CHECK;
+
+/* A layer that the store has. */
+struct variant_source {
+	struct digest blob;
+	struct digest diff_id;
+	uint64_t size;               /* bytes of the blob */
+	uint64_t max_bytes;          /* of the tar: more is ERR_LIMIT */
+	const struct cancel *cancel; /* NULL for none */
+};
+
+/*
+ * The layer in this codec; durable and remembered when this returns 0. One
+ * whose first bytes say that it is of it already stays as it is. ERR_CORRUPT
+ * where the blob's tar is not the one of the diff id.
+ */
+int variant_make(struct store *store, const struct variant_source *source, enum layer_codec codec,
+		 struct variant *out, struct err *err) MUST_CHECK;

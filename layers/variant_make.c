@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/inflate_priv.h"
+#include "layers/layer.h"
+#include "layers/variant.h"
+
+/* From a layer's reader to a layer's writer. */
+struct variant_pipe {
+	struct sink sink;
+	struct layer_writer *writer;
+	const struct cancel *cancel;
+	bool frames; /* what comes at once was a chunk, and becomes one again */
+};
+
+static int variant_pass(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct variant_pipe *pipe = container_of(sink, struct variant_pipe, sink);
+	struct sink *to = layer_writer_sink(pipe->writer);
+
+	if (cancel_check(pipe->cancel, err) < 0 || to->write(to, bytes, err) < 0)
+		return -1;
+	return pipe->frames ? layer_writer_cut(pipe->writer, err) : 0;
+}
+
+/* What a blob is, by its first chunk. */
+struct variant_look {
+	bool frames; /* of ours */
+	bool is[LAYER_CODECS];
+};
+
+static int variant_look(struct store *store, const struct digest *blob, struct variant_look *out,
+			struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	struct blob_chunk chunk = {0};
+	struct str first = {0};
+
+	if (blob_reader_open(store, blob, &reader, err) < 0 ||
+	    blob_reader_next(reader, &first, &chunk, err) < 0)
+		return -1;
+	out->frames = chunk.plain_size > 0;
+	out->is[LAYER_GZIP] = inflate_gzip.starts(first);
+	out->is[LAYER_ZSTD] = inflate_zstd.starts(first);
+	return 0;
+}
+
+static int variant_check(const struct variant_source *source, const struct digest *found,
+			 struct err *err)
+{
+	char blob[DIGEST_TEXT_MAX];
+	char want[DIGEST_TEXT_MAX];
+	char have[DIGEST_TEXT_MAX];
+
+	if (digest_equal(&source->diff_id, found))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "blob %s: its tar is %s, the image's config says %s",
+		       digest_format(&source->blob, blob), digest_format(found, have),
+		       digest_format(&source->diff_id, want));
+}
+
+static int variant_convert(struct store *store, const struct variant_source *source, bool frames,
+			   enum layer_codec codec, struct variant *out, struct err *err)
+{
+	AUTO(layer_writer) struct layer_writer *writer = NULL;
+	struct variant_pipe pipe = {{variant_pass}, .cancel = source->cancel, .frames = frames};
+	AUTO(meta) struct meta *meta = NULL;
+	struct layer_info info;
+	struct variant variant;
+
+	if (layer_writer_open(store, codec, &writer, err) < 0)
+		return -1;
+	pipe.writer = writer;
+	if (layer_read(store, &source->blob, source->max_bytes, &pipe.sink, err) < 0 ||
+	    layer_writer_finish(writer, &info, err) < 0 ||
+	    variant_check(source, &info.diff_id, err) < 0)
+		return -1;
+	variant = (struct variant){info.blob, info.blob_size};
+	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	    variant_put(meta, &source->diff_id, codec, &variant, err) < 0 ||
+	    meta_commit(steal_ptr(&meta), err) < 0)
+		return -1;
+	*out = variant;
+	return 0;
+}
+
+int variant_make(struct store *store, const struct variant_source *source, enum layer_codec codec,
+		 struct variant *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct variant_look look;
+	int found;
+
+	if (variant_look(store, &source->blob, &look, err) < 0)
+		return -1;
+	if (look.is[codec]) {
+		*out = (struct variant){source->blob, source->size};
+		return 0;
+	}
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = variant_find(store, meta, &source->diff_id, codec, out, err);
+	meta_abort(steal_ptr(&meta)); /* converting waits for disks */
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return variant_convert(store, source, look.frames, codec, out, err);
+}
