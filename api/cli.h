@@ -45,6 +45,7 @@ struct cli_command {
 	size_t option_count;
 	size_t args_min;
 	size_t args_max;
+	bool alone; /* needs no data directory and no other program */
 	int (*run)(struct cli *cli, struct err *err);
 };
 
@@ -74,6 +75,8 @@ extern const struct cli_command cli_history;
 extern const struct cli_command cli_logs;
 extern const struct cli_command cli_why;
 extern const struct cli_command cli_doctor;
+extern const struct cli_command cli_completion;
+extern const struct cli_command cli_manual;
 
 /* The options that every command has. */
 #define CLI_OPTION_DATA                                                                           \

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hearth.c - the program `hearth`: finds the command, and ends with its code. */
-#include "api/cli.h"
+#include "api/commands.h"
 #include "api/human.h"
 #include "api/outlet.h"
 #include "api/process.h"
 #include "api/settings.h"
 #include "layers/base/json.h"
-#include "layers/base/nearest.h"
 
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-static const struct cli_command *const commands[] = {
-	&cli_bake,    &cli_pull, &cli_images, &cli_inspect,
-	&cli_history, &cli_logs, &cli_why,    &cli_doctor,
-};
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static struct cancel main_cancel; /* a signal handler has no other way to reach it */
 
@@ -37,18 +30,6 @@ static int main_catch_signals(struct err *err)
 	    sigaction(SIGHUP, &action, NULL) < 0)
 		return err_os(err, errno, "catch signals");
 	return 0;
-}
-
-static int main_help(FILE *out, int code)
-{
-	(void)fprintf(out, "hearth COMMAND [OPTIONS]\n\n"
-			   "Bakes container images from a base and steps; each step runs once.\n\n"
-			   "Commands:\n");
-	for (size_t i = 0; i < COMMANDS; i++)
-		(void)fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
-	(void)fprintf(out,
-		      "\nhearth COMMAND --help says more; hearth --version says which this is.\n");
-	return code;
 }
 
 /* What to do about a kind of failure, where its own words do not say it. */
@@ -83,25 +64,11 @@ static int main_fail(const struct err *err, const struct cancel *cancel)
 	return err_exit_code(err->kind);
 }
 
-static const struct cli_command *main_find(const char *name)
-{
-	for (size_t i = 0; i < COMMANDS; i++) {
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
-	}
-	return NULL;
-}
-
 static int main_unknown(const char *name)
 {
-	const char *names[COMMANDS];
-	char hint[NEAREST_HINT_MAX];
 	struct err err;
 
-	for (size_t i = 0; i < COMMANDS; i++)
-		names[i] = commands[i]->name;
-	(void)err_set(&err, ERR_INVALID, "there is no command %s%s; see hearth --help", name,
-		      nearest_hint(str_of(name), names, COMMANDS, hint));
+	(void)commands_refuse(name, &err);
 	return main_fail(&err, NULL);
 }
 
@@ -124,7 +91,7 @@ static int main_do(struct cli *cli, int argc, char **argv, struct err *err)
 		cli_print_help(cli->command, stdout);
 		return 0;
 	}
-	if (settings_load(cli, err) < 0)
+	if (!cli->command->alone && settings_load(cli, err) < 0)
 		return -1;
 	return cli->command->run(cli, err);
 }
@@ -145,13 +112,14 @@ static int main_run(const struct cli_command *command, int argc, char **argv)
 /* `hearth help [COMMAND]`, in all its spellings. */
 static int main_help_for(const char *name)
 {
-	const struct cli_command *command = name ? main_find(name) : NULL;
+	const struct cli_command *command = name ? commands_find(name) : NULL;
 
-	if (!name)
-		return main_flush(main_help(stdout, 0));
-	if (!command)
+	if (name && !command)
 		return main_unknown(name);
-	cli_print_help(command, stdout);
+	if (name)
+		cli_print_help(command, stdout);
+	else
+		commands_print_help(stdout);
 	return main_flush(0);
 }
 
@@ -164,14 +132,16 @@ int main(int argc, char **argv)
 	if (process_begin(&err) < 0)
 		return main_fail(&err, NULL);
 	json_wipe_released(); /* a password passes through documents */
-	if (!name)
-		return main_help(stderr, err_exit_code(ERR_INVALID));
+	if (!name) {
+		commands_print_help(stderr);
+		return err_exit_code(ERR_INVALID);
+	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
 		return main_help_for(argc > 2 ? argv[2] : NULL);
 	if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
 		(void)printf("hearth %s\n", HEARTH_VERSION);
 		return main_flush(0);
 	}
-	command = main_find(name);
+	command = commands_find(name);
 	return command ? main_run(command, argc - 2, argv + 2) : main_unknown(name);
 }

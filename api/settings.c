@@ -107,7 +107,7 @@ static int settings_programs(struct cli *cli, struct err *err)
 
 static int settings_map_bytes(struct cli *cli, struct err *err)
 {
-	const char *text;
+	const char *text = NULL;
 	struct str rest;
 	int set = settings_variable("HEARTH_MAP_BYTES", &text, err);
 

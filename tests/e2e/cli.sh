@@ -4,10 +4,24 @@
 . "$(dirname "$0")/lib.sh"
 
 holds "--version names program and version" "$(hearth --version)" '^hearth [0-9]+\.[0-9]+'
-for command in bake pull images inspect history logs doctor; do
+for command in bake pull images inspect history logs why doctor completion manual; do
 	holds "hearth --help lists $command" "$(hearth --help)" "^ +$command"
 	holds "hearth $command --help says how it is used" "$(hearth "$command" --help)" "^hearth $command .*OPTIONS"
 done
+hearth completion bash >"$work/completion"
+completes() # WORD...: the words that may stand in place of the last
+{
+	bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _hearth; echo "${COMPREPLY[*]}"' - \
+		"$work/completion" "$@"
+}
+same "a command is completed" "$(completes hearth insp)" inspect
+same "so is an option" "$(completes hearth bake --no-c)" --no-cache
+same "and a directory where one is wanted" "$(completes hearth bake --context /et)" /etc
+hearth manual >"$work/manual"
+for option in $(hearth bake --help | grep -oE '^  --[a-z-]+'); do
+	check "the manual page has $option" grep -qF -- "${option//-/\\-}" "$work/manual"
+done
+refused "there is no completion for another shell" 64 "one for bash" hearth completion fish
 refused "no command is a mistake, with help" 64 Commands hearth
 refused "an unknown command is, too, with a suggestion" 64 "bake" hearth baek
 refused "so is an unknown option" 64 "did you mean --no-cache" hearth bake --no-cahce x.json
