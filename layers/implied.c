@@ -275,6 +275,17 @@ static void correction_done(struct correction *correction)
 
 DEFINE_AUTO(correction, struct correction *, correction_done);
 
+int implied_copy(int fd, int fromfd, struct err *err)
+{
+	AUTO(correction) struct correction *correction = calloc(1, sizeof(*correction));
+
+	if (!correction)
+		abort();
+	attrs_init(&correction->here);
+	attrs_init(&correction->below);
+	return implied_dress(correction, fd, fromfd, err);
+}
+
 int implied_correct(const struct implied_stack *stack, size_t top, int dirfd, const char *name,
 		    struct err *err)
 {

@@ -28,3 +28,6 @@ struct implied_stack {
  */
 int implied_correct(const struct implied_stack *stack, size_t top, int dirfd, const char *name,
 		    struct err *err) MUST_CHECK;
+
+/* Make one directory what another is in all but what it holds: owner, mode, xattrs, time. */
+int implied_copy(int fd, int fromfd, struct err *err) MUST_CHECK;

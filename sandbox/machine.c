@@ -25,6 +25,7 @@
 #include "sandbox/child_priv.h"
 #include "sandbox/etc_priv.h"
 #include "sandbox/host.h"
+#include "sandbox/inner_priv.h"
 #include "sandbox/rootcheck_priv.h"
 #include "sandbox/runtime_priv.h"
 #include "sandbox/slot_priv.h"
@@ -68,6 +69,7 @@ struct machine {
 	int scratchfd;
 	int rootfd;
 	struct etc etc;
+	struct inner inner;
 	bool has_extras; /* sysfs and the agent are mounted */
 	unsigned runs;
 };
@@ -122,6 +124,7 @@ static int machine_copy_spec(struct machine *machine, const struct machine_spec 
 	machine->network_mode = spec->network;
 	machine->limits = spec->limits;
 	machine->host_count = spec->host_count;
+	inner_init(&machine->inner, spec->mounts, spec->mount_count);
 	machine->hosts = calloc(spec->host_count + 1, sizeof(*machine->hosts));
 	machine->diff_ids = calloc(spec->diff_id_count + 1, sizeof(*machine->diff_ids));
 	machine->agent_path = strdup(spec->agent_path);
@@ -166,6 +169,16 @@ static int machine_claim(struct machine *machine, struct err *err)
 	return slot_claim(machine->machinesfd, &machine->slot, err);
 }
 
+/* Secrets lie there: it is not swapped out where the kernel can be told so (6.4). */
+static int machine_mount_memory(const char *path)
+{
+	const unsigned long flags = MS_NOSUID | MS_NODEV;
+
+	if (mount("tmpfs", path, "tmpfs", flags, "mode=0755,noswap") == 0)
+		return 0;
+	return mount("tmpfs", path, "tmpfs", flags, "mode=0755");
+}
+
 static int machine_mount_scratch(struct machine *machine, struct err *err)
 {
 	struct stat st;
@@ -174,8 +187,7 @@ static int machine_mount_scratch(struct machine *machine, struct err *err)
 		return err_set(err, ERR_CONFLICT, "not in a private mount namespace");
 	(void)snprintf(machine->scratch, sizeof(machine->scratch), MACHINE_SCRATCH "/machines/%s",
 		       machine->slot.id);
-	if (mkdir(machine->scratch, 0755) < 0 ||
-	    mount("tmpfs", machine->scratch, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+	if (mkdir(machine->scratch, 0755) < 0 || machine_mount_memory(machine->scratch) < 0)
 		return err_os(err, errno, "mount %s", machine->scratch);
 	machine->scratchfd =
 		open(machine->scratch, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -231,6 +243,7 @@ static int machine_mount_root(struct machine *machine, struct err *err)
 		.first_id = machine->slot.first_id,
 	};
 	if (stack_correct(&machine->stack, err) < 0 || machine_make_upper(machine, err) < 0 ||
+	    inner_place(&machine->inner, &machine->stack, err) < 0 ||
 	    stack_mount(&machine->stack, err) < 0)
 		return -1;
 	machine->rootfd = openat(machine->scratchfd, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -322,7 +335,7 @@ static int machine_mount_extras(struct machine *machine, struct err *err)
 static int machine_write_config(const struct machine *machine, const struct bundle *bundle,
 				int dirfd, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(BUNDLE_MAX);
+	auto_buf struct buf text = BUF_WIPED(BUNDLE_MAX);
 	auto_close int fd = openat(dirfd, "config.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
@@ -387,6 +400,7 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
 	if (rootcheck_mounts(machine->rootfd, err) < 0 || machine_mount_extras(machine, err) < 0 ||
 	    etc_mount(&machine->etc, network_resolv_conf(machine->network),
 		      str_of(command->hostname), err) < 0 ||
+	    inner_mount(&machine->inner, machine->rootfd, err) < 0 ||
 	    machine_make_bundle(machine, command, &runtime, &dirfd, err) < 0)
 		return -1;
 	runtime.dirfd = dirfd;
@@ -401,6 +415,7 @@ int machine_check_room(const struct machine *machine, struct err *err)
 /* Let go of all that is mounted. The scratch directory goes as a whole. */
 static void machine_unmount(struct machine *machine)
 {
+	inner_unmount(&machine->inner);
 	etc_unmount(&machine->etc);
 	auto_close_release(&machine->rootfd);
 	machine->rootfd = -1;
@@ -450,6 +465,7 @@ void machine_close(struct machine *machine)
 	auto_close_release(&machine->machinesfd);
 	auto_close_release(&machine->treesfd);
 	auto_close_release(&machine->basefd);
+	inner_done(&machine->inner);
 	free(machine->agent_path);
 	free(machine->diff_ids);
 	free(machine->hosts);

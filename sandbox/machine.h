@@ -25,6 +25,7 @@
 
 #include "layers/base/cancel.h"
 #include "layers/base/proc.h"
+#include "layers/base/secret.h"
 #include "layers/store.h"
 #include "layers/tree.h"
 #include "sandbox/network.h"
@@ -39,6 +40,29 @@ struct machine_limits {
 
 #define MACHINE_PIDS_DEFAULT 4096 /* a host has 32,768 by itself, and must outlive a fork bomb */
 
+/*
+ * Something of the operator's inside the root. Its target is found in the trees,
+ * links followed; one that they do not have is seen for as long as the machine
+ * lives, and never in its upper directory.
+ */
+enum machine_mount_kind {
+	MACHINE_MOUNT_TREE,   /* the directory or file fd, with natural owners */
+	MACHINE_MOUNT_TMPFS,  /* an empty one, 1777 */
+	MACHINE_MOUNT_SECRET, /* a file in memory that nobody can write to */
+};
+
+struct machine_mount {
+	enum machine_mount_kind kind;
+	const char *target; /* absolute and clean */
+	bool read_only;
+	int fd;                      /* borrowed */
+	uint64_t size;               /* of a tmpfs; 0 for the kernel's own limit */
+	const struct secret *secret; /* borrowed; here and below */
+	mode_t mode;
+	uid_t uid; /* inside */
+	gid_t gid;
+};
+
 struct machine_spec {
 	struct store *store;
 	const struct digest *diff_ids; /* bottom first; the same one may come again */
@@ -47,6 +71,8 @@ struct machine_spec {
 	const struct network_host *hosts; /* the operator's --add-host */
 	size_t host_count;
 	struct machine_limits limits;
+	const struct machine_mount *mounts; /* parents first; borrowed for the machine's life */
+	size_t mount_count;
 	const char *runtime;    /* "crun", "runc", or a path; NULL for the first found */
 	const char *agent_path; /* of hearth-agent, which is pid 1 of a step */
 };
@@ -68,7 +94,8 @@ void machine_hasten(void);
 
 /*
  * Allocate the id range and machines/<id>/, mount the root. No process yet.
- * ERR_LIMIT for more trees than overlayfs stacks, ERR_BUSY when no range is free.
+ * ERR_LIMIT for more trees than overlayfs stacks, ERR_BUSY when no range is free,
+ * ERR_REFUSED for a mount that has no place in the root.
  */
 int machine_open(const struct machine_spec *spec, struct machine **out, struct err *err) MUST_CHECK;
 

@@ -238,6 +238,8 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 		if (treesfd < 0 || stack_add_trees(&layers, stack, ownfd, treesfd, err) < 0)
 			return -1;
 	}
+	if (stack->has_targets && stack_add_layer(&layers, ownfd, "targets", err) < 0)
+		return -1;
 	layers.upperfd = stack_open_dir(ownfd, "up", err);
 	if (layers.upperfd < 0)
 		return -1;

@@ -6,7 +6,8 @@
  * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
  * first the stack is: `base` (targets of what every machine mounts, so that
  * none has to be made in the upper directory), the trees from the highest on
- * that hides all below it (its root is opaque), each with its correction, `up`.
+ * that hides all below it (its root is opaque), each with its correction,
+ * `targets` where there is one (inner_priv.h), `up`.
  *
  * No tree is in it twice: overlayfs takes no directory twice, and the highest
  * of equal trees says all that the others say.
@@ -34,7 +35,8 @@ struct stack {
 	const struct digest *diff_ids; /* bottom first, stack_distinct() */
 	size_t diff_id_count;
 	uid_t first_id;
-	bool by_name; /* as kernels before 6.13 need it, even where it is not needed */
+	bool has_targets; /* ownfd/targets is the highest layer */
+	bool by_name;     /* as kernels before 6.13 need it, even where it is not needed */
 };
 
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/secret.h"
 
+#include <assert.h>
+
 int secret_put(struct secret *secret, struct str bytes, struct err *err)
 {
 	struct buf copy = BUF_WIPED(SECRET_MAX);
@@ -17,14 +19,27 @@ int secret_copy(struct secret *secret, const struct secret *from, struct err *er
 	return secret_put(secret, from ? buf_str(&from->hidden) : STR(""), err);
 }
 
+void secret_take(struct secret *secret, struct buf *bytes)
+{
+	assert(bytes->wiped);
+	secret_done(secret);
+	secret->hidden = *bytes;
+	*bytes = BUF_WIPED(bytes->max);
+}
+
 bool secret_is_empty(const struct secret *secret)
 {
 	return !secret || secret->hidden.len == 0;
 }
 
+struct str secret_bytes(const struct secret *secret)
+{
+	return secret ? buf_str(&secret->hidden) : STR("");
+}
+
 const char *secret_reveal(const struct secret *secret)
 {
-	return secret ? buf_str(&secret->hidden).ptr : "";
+	return secret_bytes(secret).ptr;
 }
 
 void secret_done(struct secret *secret)

@@ -17,7 +17,8 @@
 
 #include "layers/base/buf.h"
 
-#define SECRET_MAX ((size_t)48 * 1024) /* a token; below what servers take as headers */
+#define SECRET_FILE_MAX ((size_t)1 << 20) /* a step's, which may be a whole keyring */
+#define SECRET_MAX ((size_t)48 * 1024)    /* a token; below what servers take as headers */
 
 struct secret {
 	struct buf hidden;
@@ -29,11 +30,17 @@ int secret_put(struct secret *secret, struct str bytes, struct err *err) MUST_CH
 /* The same of another secret, or of NULL, which is empty. */
 int secret_copy(struct secret *secret, const struct secret *from, struct err *err) MUST_CHECK;
 
+/* Take over what a BUF_WIPED() buf holds, whatever its ceiling; the buf is empty then. */
+void secret_take(struct secret *secret, struct buf *bytes);
+
 /* NULL is empty, too. */
 bool secret_is_empty(const struct secret *secret);
 
 /* Its text, "" when empty; lent until the secret is changed or done. */
 const char *secret_reveal(const struct secret *secret);
+
+/* The same with its length: it need not be text. */
+struct str secret_bytes(const struct secret *secret);
 
 void secret_done(struct secret *secret);
 

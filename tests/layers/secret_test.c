@@ -218,6 +218,25 @@ static void an_empty_secret_reveals_nothing(void **state)
 	secret_done(&secret);
 }
 
+static void a_secret_that_is_taken_over_keeps_its_bytes(void **state)
+{
+	auto_secret struct secret secret = {0};
+	struct buf bytes = BUF_WIPED(SECRET_FILE_MAX);
+	struct err err = {0};
+
+	(void)state;
+	check_ok(secret_put(&secret, STR("before"), &err), &err);
+	for (size_t i = 0; i < 2 * SECRET_MAX; i += 2)
+		check_ok(buf_add(&bytes, STR("a\0"), &err), &err);
+	secret_take(&secret, &bytes);
+	assert_int_equal(bytes.len, 0);
+	assert_int_equal(secret_bytes(&secret).len, 2 * SECRET_MAX);
+	assert_memory_equal(secret_bytes(&secret).ptr, "a\0a", 3);
+	secret_done(&secret);
+	assert_int_equal(secret_bytes(&secret).len, 0);
+	assert_int_equal(secret_bytes(NULL).len, 0);
+}
+
 static void a_secret_has_a_ceiling(void **state)
 {
 	auto_free char *large = calloc(1, SECRET_MAX + 1);
@@ -239,6 +258,7 @@ int main(void)
 		cmocka_unit_test(a_secret_that_is_replaced_is_in_no_memory),
 		cmocka_unit_test(a_buf_that_is_wiped_leaves_nothing_where_it_grew),
 		cmocka_unit_test(an_empty_secret_reveals_nothing),
+		cmocka_unit_test(a_secret_that_is_taken_over_keeps_its_bytes),
 		cmocka_unit_test(a_secret_has_a_ceiling),
 		cmocka_unit_test(a_document_that_is_released_is_in_no_memory),
 	};

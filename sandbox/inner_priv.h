@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inner_priv.h - what is mounted inside a machine's root: caches, secrets and
+ * the like.
+ *
+ * Before the root is mounted each target is looked up in the trees. For what
+ * they do not have the machine's directory gets a layer `targets`, right below
+ * `up`: the missing names, in directories that are otherwise what the trees
+ * show. So nothing of it is ever made in `up`, whatever the image deletes, and
+ * a command that writes beside a target changes what it would have changed
+ * anyway.
+ *
+ * A target inside another mount is made there.
+ */
+#pragma once
+
+#include "sandbox/machine.h"
+#include "sandbox/stack_priv.h"
+
+struct inner_entry {
+	char *path; /* owned: of the target, without symlinks */
+	int fd;     /* of what is mounted; -1 while nothing is */
+};
+
+struct inner {
+	const struct machine_mount *mounts; /* borrowed, parents first */
+	size_t count;
+	struct inner_entry *entries; /* owned */
+	int scratchfd;               /* borrowed: files in memory */
+	uid_t first_id;
+	bool mounted;
+};
+
+void inner_init(struct inner *inner, const struct machine_mount *mounts, size_t count);
+void inner_done(struct inner *inner);
+
+/*
+ * Find where each goes, and set stack->has_targets where some place had to be
+ * made. ERR_REFUSED for a file in a directory's place or the reverse, and for
+ * /proc, /sys and /dev.
+ */
+int inner_place(struct inner *inner, struct stack *stack, struct err *err) MUST_CHECK;
+
+/* Mount all of them, the first time; and take them away again. */
+int inner_mount(struct inner *inner, int rootfd, struct err *err) MUST_CHECK;
+void inner_unmount(struct inner *inner);
