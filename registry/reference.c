@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/reference.h"
 
+#include "registry/transport.h"
+
 #include <assert.h>
 #include <strings.h>
 
-#define REFERENCE_TAG_MAX ((size_t)128)
 #define REFERENCE_PORT_MAX 65535UL
-
-/* Sources that other tools name by a prefix and that hearth does not read. */
-static const char *const reference_foreign[] = {
-	"oci-archive:",
-	"docker-archive:",
-	"docker-daemon:",
-	"containers-storage:",
-};
 
 static bool is_lower(char c)
 {
@@ -30,26 +23,9 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool is_word(char c)
-{
-	return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
-}
-
 static struct str str_from(struct str text, size_t at)
 {
 	return (struct str){text.ptr + at, text.len - at};
-}
-
-/* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127} */
-static bool tag_is_valid(struct str tag)
-{
-	if (tag.len == 0 || tag.len > REFERENCE_TAG_MAX || !is_word(tag.ptr[0]))
-		return false;
-	for (size_t i = 1; i < tag.len; i++) {
-		if (!is_word(tag.ptr[i]) && tag.ptr[i] != '.' && tag.ptr[i] != '-')
-			return false;
-	}
-	return true;
 }
 
 /* The separator at the start of text: one dot, one or two underscores, any number of dashes. */
@@ -224,7 +200,7 @@ static int reference_split(struct str text, struct reference_parts *out, struct 
 	if (colon && (!slash || colon > slash)) {
 		parts.tag = str_from(text, (size_t)(colon - text.ptr) + 1);
 		text.len = (size_t)(colon - text.ptr);
-		if (!tag_is_valid(parts.tag))
+		if (!transport_is_tag(parts.tag))
 			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
 				       STR_ARG(parts.tag));
 	}
@@ -313,22 +289,34 @@ static int reference_parse_registry(struct str text, struct reference *out, stru
 	return 0;
 }
 
-/* DIR[:TAG]: what follows the last colon is a tag unless a slash is in it. */
-static int reference_parse_layout(struct str text, struct reference *out, struct err *err)
+/* FILE:REF; the name is kept in full, so that any spelling finds it. */
+static int reference_complete_name(struct str name, struct buf *out, struct err *err)
 {
-	const char *colon = text.len ? memrchr(text.ptr, ':', text.len) : NULL;
-	struct reference_parts parts = {.kind = REFERENCE_LAYOUT};
+	struct reference reference;
 
-	if (colon && !memchr(colon, '/', text.len - (size_t)(colon - text.ptr))) {
-		parts.tag = str_from(text, (size_t)(colon - text.ptr) + 1);
-		text.len = (size_t)(colon - text.ptr);
-		if (!tag_is_valid(parts.tag))
-			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
-				       STR_ARG(parts.tag));
+	if (reference_parse_registry(name, &reference, err) < 0)
+		return -1;
+	if (reference.has_digest)
+		return err_set(err, ERR_INVALID, "an archive's images have names and no digests");
+	return reference_format(&reference, out, err);
+}
+
+static int reference_parse_place(const struct transport *transport, struct str text,
+				 struct reference *out, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+	struct reference_parts parts = {.kind = transport->kind};
+
+	if (transport_split(transport, text, &parts.path, &parts.tag, err) < 0)
+		return -1;
+	if (transport->kind == REFERENCE_DOCKER_ARCHIVE && parts.tag.ptr) {
+		if (reference_complete_name(parts.tag, &name, err) < 0)
+			return -1;
+		parts.tag = buf_str(&name);
 	}
-	if (text.len == 0)
-		return err_set(err, ERR_INVALID, "oci: needs a directory");
-	parts.path = text;
+	if (parts.path.len + parts.tag.len >= REFERENCE_TEXT_MAX)
+		return err_set(err, ERR_INVALID, "reference of more than %zu bytes",
+			       REFERENCE_TEXT_MAX);
 	reference_fill(&parts, out);
 	return 0;
 }
@@ -348,31 +336,28 @@ static int reference_check_text(struct str text, struct err *err)
 		return err_set(err, ERR_INVALID,
 			       "\"" STR_FMT "\" is a URL; a reference is HOST/NAME:TAG",
 			       STR_ARG(text));
-	for (size_t i = 0; i < sizeof(reference_foreign) / sizeof(reference_foreign[0]); i++) {
-		if (str_starts(text, str_of(reference_foreign[i])))
-			return err_set(err, ERR_UNSUPPORTED,
-				       "%s cannot be read; a base is a registry's image, "
-				       "oci:DIR[:TAG] or scratch",
-				       reference_foreign[i]);
-	}
-	return 0;
+	return transport_check_known(text, err);
 }
 
 int reference_parse(struct str text, struct reference *out, struct err *err)
 {
+	const struct transport *transport;
+
 	if (reference_check_text(text, err) < 0)
 		return -1;
 	if (str_equal(text, STR("scratch"))) {
 		reference_fill(&(struct reference_parts){.kind = REFERENCE_SCRATCH}, out);
 		return 0;
 	}
-	if (str_starts(text, STR("oci:")))
-		return reference_parse_layout(str_from(text, 4), out, err);
+	transport = transport_find(text);
+	if (transport)
+		return reference_parse_place(transport, text, out, err);
 	return reference_parse_registry(text, out, err);
 }
 
 int reference_format(const struct reference *reference, struct buf *out, struct err *err)
 {
+	const struct transport *transport = transport_of(reference->kind);
 	char digest[DIGEST_TEXT_MAX] = "";
 	bool tagged = reference->tag.len > 0;
 
@@ -381,8 +366,7 @@ int reference_format(const struct reference *reference, struct buf *out, struct 
 	if (reference->has_digest)
 		digest_format(&reference->digest, digest);
 	return buf_addf(out, err, STR_FMT "%s" STR_FMT "%s" STR_FMT "%s%s",
-			STR_ARG(reference->kind == REFERENCE_LAYOUT ? STR("oci") : reference->host),
-			reference->kind == REFERENCE_LAYOUT ? ":" : "/", STR_ARG(reference->path),
-			tagged ? ":" : "", STR_ARG(reference->tag),
-			reference->has_digest ? "@" : "", digest);
+			STR_ARG(transport ? transport->prefix : reference->host),
+			transport ? "" : "/", STR_ARG(reference->path), tagged ? ":" : "",
+			STR_ARG(reference->tag), reference->has_digest ? "@" : "", digest);
 }

@@ -4,7 +4,7 @@
  *
  *	[HOST[:PORT]/]PATH[:TAG][@DIGEST]     a registry; "debian" is
  *	                                      docker.io/library/debian:latest
- *	oci:DIR[:TAG]                         an OCI layout on this host
+ *	oci: oci-archive: docker-archive:     a place on this host (transport.h)
  *	scratch                               nothing
  *
  * Grammar: OCI distribution-spec 1.1, "Pulling manifests", and the familiar
@@ -23,13 +23,19 @@
 #define REFERENCE_TEXT_MAX ((size_t)4096)
 #define REFERENCE_REPOSITORY_MAX ((size_t)255) /* host and path: what clients agree on */
 
-enum reference_kind { REFERENCE_REGISTRY, REFERENCE_LAYOUT, REFERENCE_SCRATCH };
+enum reference_kind {
+	REFERENCE_REGISTRY,
+	REFERENCE_LAYOUT,
+	REFERENCE_OCI_ARCHIVE,
+	REFERENCE_DOCKER_ARCHIVE,
+	REFERENCE_SCRATCH,
+};
 
 struct reference {
 	enum reference_kind kind;
 	struct str host; /* "docker.io", "127.0.0.1:5000" */
-	struct str path; /* "library/debian"; of a layout: the directory */
-	struct str tag;  /* "" where only a digest was given */
+	struct str path; /* "library/debian"; of a transport: the directory or file */
+	struct str tag;  /* "" where none was given; of docker-archive: a canonical name */
 	bool has_digest;
 	struct digest digest;
 	char storage[REFERENCE_TEXT_MAX];

@@ -47,6 +47,36 @@ static void familiar_names_become_canonical(void **state)
 	}
 }
 
+/* What a transport's reference says; canonical is NULL where it is the text itself. */
+static void check_place(const char *given, enum reference_kind kind, const char *place,
+			const char *name, const char *canonical)
+{
+	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct reference reference;
+	struct err err = {0};
+
+	check_ok(reference_parse(str_of(given), &reference, &err), &err);
+	assert_int_equal(reference.kind, kind);
+	assert_true(str_equal(reference.path, str_of(place)));
+	assert_true(str_equal(reference.tag, str_of(name)));
+	check_ok(reference_format(&reference, &text, &err), &err);
+	assert_string_equal(text.ptr, canonical ? canonical : given);
+}
+
+static void archives_are_files_with_a_name_in_them(void **state)
+{
+	(void)state;
+	check_place("oci-archive:a.tar", REFERENCE_OCI_ARCHIVE, "a.tar", "", NULL);
+	check_place("oci-archive:/srv/a.tar:1.0", REFERENCE_OCI_ARCHIVE, "/srv/a.tar", "1.0", NULL);
+	check_place("oci-archive:-", REFERENCE_OCI_ARCHIVE, "-", "", NULL);
+	check_place("docker-archive:/srv/a.tar", REFERENCE_DOCKER_ARCHIVE, "/srv/a.tar", "", NULL);
+	check_place("docker-archive:a.tar:debian", REFERENCE_DOCKER_ARCHIVE, "a.tar",
+		    "docker.io/library/debian:latest",
+		    "docker-archive:a.tar:docker.io/library/debian:latest");
+	check_place("docker-archive:-:h:5000/a/b:1", REFERENCE_DOCKER_ARCHIVE, "-", "h:5000/a/b:1",
+		    NULL);
+}
+
 static void layouts_and_scratch_are_no_registries(void **state)
 {
 	static const struct {
@@ -64,16 +94,9 @@ static void layouts_and_scratch_are_no_registries(void **state)
 	struct err err = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
-
-		check_ok(reference_parse(str_of(layouts[i].text), &reference, &err), &err);
-		assert_int_equal(reference.kind, REFERENCE_LAYOUT);
-		assert_true(str_equal(reference.path, str_of(layouts[i].dir)));
-		assert_true(str_equal(reference.tag, str_of(layouts[i].tag)));
-		check_ok(reference_format(&reference, &text, &err), &err);
-		assert_string_equal(text.ptr, layouts[i].text);
-	}
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		check_place(layouts[i].text, REFERENCE_LAYOUT, layouts[i].dir, layouts[i].tag,
+			    NULL);
 	check_ok(reference_parse(STR("scratch"), &reference, &err), &err);
 	assert_int_equal(reference.kind, REFERENCE_SCRATCH);
 }
@@ -120,6 +143,13 @@ static void parse_refuses_what_is_no_reference(void **state)
 		"oci:",
 		"oci::tag",
 		"oci:dir:",
+		"oci-archive:",
+		"oci-archive:a:b c",
+		"docker-archive:",
+		"docker-archive::debian",
+		"docker-archive:a.tar:",
+		"docker-archive:a.tar:Debian",
+		"docker-archive:a.tar:debian@sha256:" HEX64,
 		"..",
 		"../a",
 	};
@@ -151,9 +181,9 @@ static void sources_of_other_tools_are_refused_by_name(void **state)
 	struct err err = {0};
 
 	(void)state;
-	check_err(reference_parse(STR("docker-archive:a.tar"), &reference, &err), &err,
+	check_err(reference_parse(STR("docker-daemon:a:1"), &reference, &err), &err,
 		  ERR_UNSUPPORTED);
-	assert_non_null(strstr(err.text, "docker-archive:"));
+	assert_non_null(strstr(err.text, "docker save"));
 }
 
 static void names_have_a_ceiling(void **state)
@@ -174,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(familiar_names_become_canonical),
+		cmocka_unit_test(archives_are_files_with_a_name_in_them),
 		cmocka_unit_test(layouts_and_scratch_are_no_registries),
 		cmocka_unit_test(parse_refuses_what_is_no_reference),
 		cmocka_unit_test(a_failure_leaves_the_output_alone),

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport.h - where an image is kept, when that is no registry: a prefix, a
+ * place behind it, and which of the images there.
+ *
+ *	oci:DIR[:TAG]              an OCI layout
+ *	oci-archive:FILE[:TAG]     a tar of one
+ *	docker-archive:FILE[:REF]  what `docker save` writes
+ *
+ * A TAG follows the last colon that no slash follows; a REF, which may hold
+ * colons itself, the first. The FILE `-` is a stream. What a tag is, transport.c
+ * judges; a REF is a reference of a registry's (reference.h).
+ */
+#pragma once
+
+#include "registry/reference.h"
+
+struct transport {
+	enum reference_kind kind;
+	struct str prefix;
+};
+
+/* The transport whose prefix the text has, or NULL. */
+const struct transport *transport_find(struct str text);
+
+/* Of a kind; NULL for registries and scratch. */
+const struct transport *transport_of(enum reference_kind kind);
+
+/*
+ * The place and the name in it, as views into the text, which has the
+ * transport's prefix; name.ptr is NULL where there is none. ERR_INVALID for no
+ * place, or a tag that is none.
+ */
+int transport_split(const struct transport *transport, struct str text, struct str *out_place,
+		    struct str *out_name, struct err *err) MUST_CHECK;
+
+/* ERR_UNSUPPORTED for places that other tools know and hearth does not. */
+int transport_check_known(struct str text, struct err *err) MUST_CHECK;
+
+/* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}: a registry's tags, and a layout's. */
+bool transport_is_tag(struct str text);
+
+static inline bool transport_is_archive(enum reference_kind kind)
+{
+	return kind == REFERENCE_OCI_ARCHIVE || kind == REFERENCE_DOCKER_ARCHIVE;
+}
