@@ -2,34 +2,9 @@
 /* cmd_pull.c - `hearth pull`: an image from a registry or a layout, into the store. */
 #include "api/access.h"
 #include "api/cli.h"
+#include "api/fetch.h"
 #include "api/human.h"
-#include "api/progress.h"
 #include "api/settings.h"
-#include "bake/base.h"
-
-static void pull_hear(void *ctx, const json_t *progress)
-{
-	struct bake_event event = {.kind = BAKE_PULL};
-	struct digest digest;
-
-	if (!base_read_progress(progress, &digest, &event))
-		return;
-	progress_event(ctx, &event);
-}
-
-static int pull_show_end(struct progress *progress, const json_t *answer, struct err *err)
-{
-	struct bake_event event = {.kind = BAKE_BASE_DONE};
-	struct digest digest;
-	struct str text;
-
-	if (json_need_string(answer, "", "manifest", &text, err) < 0 ||
-	    digest_parse(text, &digest, err) < 0)
-		return -1;
-	event.digest = &digest;
-	progress_event(progress, &event);
-	return 0;
-}
 
 static void pull_print(const struct cli *cli, const json_t *answer)
 {
@@ -38,28 +13,6 @@ static void pull_print(const struct cli *cli, const json_t *answer)
 		return;
 	}
 	(void)printf("%s\n", json_string_value(json_object_get(answer, "manifest")));
-}
-
-static int pull_call(struct cli *cli, struct store *store, struct progress *progress,
-		     const struct base_request *request, struct err *err)
-{
-	const struct asker asker = {
-		.store = store,
-		.worker_path = cli->puller_path,
-		.progress = pull_hear,
-		.ctx = progress,
-		.cancel = cli->cancel,
-	};
-	struct bake_event event = {.kind = BAKE_BASE, .text = request->reference};
-	AUTO(json) json_t *json = base_request_format(store, request);
-	AUTO(json) json_t *answer = NULL;
-
-	progress_event(progress, &event);
-	if (asker_call(&asker, "pull", json, &answer, err) < 0 ||
-	    pull_show_end(progress, answer, err) < 0)
-		return -1;
-	pull_print(cli, answer);
-	return 0;
 }
 
 /* The canonical name is what is tagged. */
@@ -94,6 +47,7 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(progress) struct progress *progress = NULL;
 	struct base_request request = {0};
 	auto_credentials struct credentials credentials = {0};
+	AUTO(json) json_t *answer = NULL;
 	int columns;
 	bool terminal = settings_terminal(&columns);
 
@@ -102,7 +56,10 @@ static int run(struct cli *cli, struct err *err)
 			  err) < 0 ||
 	    cli_open_store(cli, &store, err) < 0)
 		return err_ctx(err, "pull %s", cli->args[0]);
-	return pull_call(cli, store, progress, &request, err); /* it says what it pulled */
+	if (fetch_image(cli, store, progress, &request, &answer, err) < 0)
+		return -1; /* it says what it pulled */
+	pull_print(cli, answer);
+	return 0;
 }
 
 static const struct cli_option options[] = {
@@ -118,8 +75,9 @@ const struct cli_command cli_pull = {
 	.name = "pull",
 	.arguments = "REFERENCE",
 	.summary = "fetch an image; prints its digest",
-	.detail = "REFERENCE is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or oci:DIR[:TAG].\n"
-		  "Credentials are read from Docker's config.json.\n",
+	.detail =
+		"REFERENCE is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or a place as of hearth import.\n"
+		"Credentials are read from Docker's config.json.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

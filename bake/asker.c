@@ -291,11 +291,12 @@ static int asker_spawn_role(void *ctx, int theirs, struct err *err)
 {
 	const struct role_start *start = ctx;
 	const char *argv[] = {"hearth-worker", start->role, NULL};
+	int streamfd = start->asker->streamfd;
 	const struct proc_spec spec = {
 		.path = start->asker->worker_path,
 		.argv = argv,
-		.fds = {-1, -1, STDERR_FILENO, theirs},
-		.fd_count = WORK_FD_ASKER + 1,
+		.fds = {-1, -1, STDERR_FILENO, theirs, streamfd > 0 ? streamfd : -1},
+		.fd_count = WORK_FD_STREAM + 1,
 		.new_session = true,
 	};
 
@@ -334,9 +335,11 @@ static int asker_call_once(const struct asker *asker, const char *role, const js
 int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
 	       struct err *err)
 {
+	/* What was read of a stream, or written to it, is not there for another. */
+	int tries = asker->streamfd > 0 ? 1 : ASKER_CALL_TRIES;
 	json_t *value = NULL;
 
-	for (int try = 0; try < ASKER_CALL_TRIES; try++) {
+	for (int try = 0; try < tries; try++) {
 		if (asker_call_once(asker, role, request, &value, err) < 0)
 			return -1;
 		if (value) {
@@ -345,5 +348,5 @@ int asker_call(const struct asker *asker, const char *role, const json_t *reques
 		}
 	}
 	return err_set(err, ERR_UNAVAILABLE, "%s died %d times" ASKER_DIED_ADVICE,
-		       asker->worker_path, ASKER_CALL_TRIES);
+		       asker->worker_path, tries);
 }

@@ -28,6 +28,7 @@ struct asker {
 	struct crew *crew;       /* borrowed; for steps */
 	asker_log_fn *log;
 	asker_progress_fn *progress; /* of a pull */
+	int streamfd;                /* what a call's role has as WORK_FD_STREAM; 0 for none */
 	void *ctx;
 	const struct cancel *cancel;
 };

@@ -4,6 +4,7 @@
 #include "layers/blob.h"
 #include "registry/layout.h"
 #include "registry/tag.h"
+#include "registry/transport.h"
 
 json_t *base_request_format(struct store *store, const struct base_request *request)
 {
@@ -14,6 +15,10 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	(void)json_object_set_new(value, "mapBytes",
 				  json_integer((json_int_t)store_map_bytes(store)));
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
+	(void)json_object_set_new(value, "name", json_from_str(request->name));
+	(void)json_object_set_new(value, "nameAsThere", json_boolean(request->name_as_there));
+	(void)json_object_set_new(value, "stream", json_boolean(request->stream));
+	(void)json_object_set_new(value, "anyArchive", json_boolean(request->any_archive));
 	(void)json_object_set_new(value, "platform",
 				  json_string(platform_format(&request->platform, platform)));
 	(void)json_object_set_new(value, "plainHttp", json_boolean(request->plain_http));
@@ -98,10 +103,12 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 	return asker_call(asker, "pull", json, &answer, err);
 }
 
+/* What an archive says only a pull knows, which reads nothing that is held. */
 static int base_held(const struct bake_options *options, const struct reference *reference,
 		     struct str text, const struct spec *spec, struct tag *out, struct err *err)
 {
-	if (options->pull && reference->kind == REFERENCE_REGISTRY)
+	if (transport_is_archive(reference->kind) ||
+	    (options->pull && reference->kind == REFERENCE_REGISTRY))
 		return 0;
 	return base_find_tag(options->store, reference, text, &spec->platform, out, err);
 }

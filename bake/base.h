@@ -20,6 +20,10 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 /* What `hearth pull` asks for, too: an image into the store. */
 struct base_request {
 	struct str reference;
+	struct str name;    /* to be tagged instead of the reference; may be "" */
+	bool name_as_there; /* as the image is called where it lies, if it is */
+	bool stream;        /* the asker's is what the file `-` reads */
+	bool any_archive;   /* look which kind of archive it is */
 	struct platform platform;
 	bool plain_http;
 	const char *ca_file;      /* or NULL */

@@ -9,6 +9,7 @@
  *
  *	3  the asker that started it (wire.h)
  *	4  step: the socket on which other askers join
+ *	   others: what the user's stream is, where a request says so
  *	5  step: the key's lock, held for as long as the process lives
  *	6  step: the context that COPY reads
  */
@@ -18,6 +19,7 @@
 
 #define WORK_FD_ASKER 3
 #define WORK_FD_LISTENER 4
+#define WORK_FD_STREAM 4
 #define WORK_FD_LOCK 5
 #define WORK_FD_CONTEXT 6
 #define WORK_FDS_END 7

@@ -13,6 +13,7 @@
 
 struct pull_work {
 	json_t *request; /* owned */
+	json_t *names;   /* owned: what it is called here */
 	struct store *store;
 	struct cancel cancel;
 	struct cancel ended; /* tells the watcher to go */
@@ -22,10 +23,8 @@ struct pull_work {
 static void work_tell(void *ctx, const struct pull_event *event)
 {
 	static const char *const names[] = {
-		[PULL_RESOLVED] = "resolved",
-		[PULL_LAYER] = "layer",
-		[PULL_LAYER_HELD] = "held",
-		[PULL_LAYER_DONE] = "done",
+		[PULL_RESOLVED] = "resolved", [PULL_LAYER] = "layer", [PULL_LAYER_HELD] = "held",
+		[PULL_LAYER_DONE] = "done",   [PULL_NAMED] = "named",
 	};
 	struct pull_work *work = ctx;
 	AUTO(json) json_t *progress = NULL;
@@ -33,6 +32,8 @@ static void work_tell(void *ctx, const struct pull_event *event)
 	int64_t now = clock_monotonic_ms();
 	struct err err;
 
+	if (event->kind == PULL_NAMED)
+		(void)json_array_append_new(work->names, json_from_str(event->name));
 	if (event->kind == PULL_LAYER && now - work->told_ms < PULL_TELL_MS)
 		return;
 	work->told_ms = now;
@@ -100,9 +101,14 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 	struct str password = STR("");
 	auto_secret struct secret hidden = {0};
 	int64_t max_layer_bytes = 0;
+	bool stream = false;
 
 	if (json_need_string(work->request, "", "reference", &text, err) < 0 ||
 	    json_need_string(work->request, "", "platform", &platform, err) < 0 ||
+	    json_get_string(work->request, "", "name", &spec.name, err) < 0 ||
+	    json_get_bool(work->request, "", "nameAsThere", &spec.name_as_there, err) < 0 ||
+	    json_get_bool(work->request, "", "stream", &stream, err) < 0 ||
+	    json_get_bool(work->request, "", "anyArchive", &spec.any_archive, err) < 0 ||
 	    json_get_bool(work->request, "", "plainHttp", &spec.plain_http, err) < 0 ||
 	    json_get_string(work->request, "", "caFile", &ca_file, err) < 0 ||
 	    json_get_int(work->request, "", "maxLayerBytes", &max_layer_bytes, err) < 0 ||
@@ -111,6 +117,7 @@ static int work_pull_image(struct pull_work *work, struct tag *out, struct err *
 	    secret_put(&hidden, password, err) < 0 || reference_parse(text, &reference, err) < 0 ||
 	    platform_parse(platform, &spec.platform, err) < 0)
 		return -1;
+	spec.streamfd = stream ? WORK_FD_STREAM : 0;
 	spec.ca_file = ca_file.ptr;
 	spec.password = &hidden;
 	spec.limits.max_bytes = (uint64_t)max_layer_bytes;
@@ -130,7 +137,7 @@ static int work_watched(struct pull_work *work, struct tag *out, struct err *err
 	return result;
 }
 
-static json_t *work_result(const struct tag *tag)
+static json_t *work_result(const struct tag *tag, json_t *names)
 {
 	json_t *value = json_object();
 	char text[DIGEST_TEXT_MAX];
@@ -138,12 +145,13 @@ static json_t *work_result(const struct tag *tag)
 	(void)json_object_set_new(value, "target", json_string(digest_format(&tag->target, text)));
 	(void)json_object_set_new(value, "manifest",
 				  json_string(digest_format(&tag->manifest, text)));
+	(void)json_object_set(value, "names", names);
 	return value;
 }
 
 int work_pull(void)
 {
-	struct pull_work work = {0};
+	struct pull_work work = {.names = json_array()};
 	struct err err = {0};
 	struct err gone;
 	struct tag tag;
@@ -154,10 +162,12 @@ int work_pull(void)
 	    work_open_store(&work, &err) == 0)
 		result = work_watched(&work, &tag, &err);
 
-	AUTO(json) json_t *answer = result == 0 ? work_result(&tag) : wire_error(&err, 0);
+	AUTO(json)
+	json_t *answer = result == 0 ? work_result(&tag, work.names) : wire_error(&err, 0);
 
 	store_close(work.store);
 	json_decref(work.request);
+	json_decref(work.names);
 	if (wire_send_json(WORK_FD_ASKER, result == 0 ? WIRE_RESULT : WIRE_ERROR, answer, &gone) <
 	    0)
 		return 1;

@@ -65,16 +65,13 @@ const char *layout_blob_name(const struct digest *digest, char name[static LAYOU
 	return name;
 }
 
-int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struct err *err)
+int layout_parse_index(struct str text, json_t **out_document, json_t **out_list, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(LAYOUT_INDEX_MAX);
 	AUTO(json) json_t *document = NULL;
 	json_t *list = NULL;
 	struct err why = {0};
 
-	if (layout_read_file(dirfd, "index.json", &text, err) < 0)
-		return -1;
-	if (json_parse(buf_str(&text), LAYOUT_INDEX_MAX, &document, &why) < 0)
+	if (json_parse(text, LAYOUT_INDEX_MAX, &document, &why) < 0)
 		return err_set(err, ERR_CORRUPT, "index.json: %s", why.text);
 	if (!json_is_object(document) ||
 	    json_get_array(document, "", "manifests", &list, &why) <= 0)
@@ -87,12 +84,35 @@ int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struc
 	return 0;
 }
 
+int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(LAYOUT_INDEX_MAX);
+
+	if (layout_read_file(dirfd, "index.json", &text, err) < 0)
+		return -1;
+	return layout_parse_index(buf_str(&text), out_document, out_list, err);
+}
+
 struct str layout_entry_name(const json_t *entry)
 {
 	const json_t *annotations = json_object_get(entry, "annotations");
 	const json_t *name = json_object_get(annotations, LAYOUT_REF_NAME);
 
 	return json_is_string(name) ? json_str(name) : STR("");
+}
+
+/* A ref.name is often only a tag; podman writes the whole there. */
+struct str layout_entry_image(const json_t *entry)
+{
+	const json_t *annotations = json_object_get(entry, "annotations");
+	const json_t *name = json_object_get(annotations, LAYOUT_IMAGE_NAME);
+	struct str ref = layout_entry_name(entry);
+
+	if (json_is_string(name))
+		return json_str(name);
+	if (ref.len > 0 && (memchr(ref.ptr, '/', ref.len) || memchr(ref.ptr, ':', ref.len)))
+		return ref;
+	return STR("");
 }
 
 /* What there is to choose from, for the error. */
@@ -115,7 +135,8 @@ static int layout_no_such_tag(const json_t *list, struct str tag, struct err *er
 		return err_set(err, ERR_NOT_FOUND, "the layout holds no image");
 	if (tag.len == 0)
 		return err_set(err, ERR_INVALID,
-			       "the layout holds %zu images; name one as oci:DIR:TAG (there is %s)",
+			       "the layout holds %zu images; name one by a :TAG at the end "
+			       "(there is %s)",
 			       json_array_size(list), names.len ? names.ptr : "none with a name");
 	return err_set(err, ERR_NOT_FOUND, "the layout has no tag " STR_FMT "; there is %s",
 		       STR_ARG(tag), names.len ? names.ptr : "none with a name");
@@ -139,32 +160,37 @@ static json_t *layout_find(const json_t *list, struct str tag)
 	return NULL;
 }
 
+int layout_choose(const json_t *list, struct str tag, const json_t **out_entry, struct digest *out,
+		  struct err *err)
+{
+	const json_t *entry = layout_find(list, tag);
+	struct err why = {0};
+	struct digest digest;
+	struct str text;
+
+	if (!entry)
+		return layout_no_such_tag(list, tag, err);
+	if (!json_is_object(entry) || json_need_string(entry, "", "digest", &text, &why) < 0 ||
+	    digest_parse(text, &digest, &why) < 0)
+		return err_set(err, ERR_CORRUPT, "index.json: an entry without a digest");
+	if (digest.algorithm != DIGEST_SHA256)
+		return err_set(err, ERR_UNSUPPORTED, "only sha256 is supported");
+	*out_entry = entry;
+	*out = digest;
+	return 0;
+}
+
 int layout_resolve(struct str dir, struct str tag, struct digest *out, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
 	auto_close int dirfd = -1;
-	struct err why = {0};
-	struct digest digest;
-	struct str text;
-	json_t *entry;
+	const json_t *entry;
 	json_t *list = NULL;
 
 	if (layout_open(dir, &dirfd, err) < 0)
 		return -1;
-	if (layout_read_index(dirfd, &document, &list, err) < 0)
+	if (layout_read_index(dirfd, &document, &list, err) < 0 ||
+	    layout_choose(list, tag, &entry, out, err) < 0)
 		return err_ctx(err, STR_FMT, STR_ARG(dir));
-	entry = layout_find(list, tag);
-	if (!entry) {
-		(void)layout_no_such_tag(list, tag, err);
-		return err_ctx(err, STR_FMT, STR_ARG(dir));
-	}
-	if (!json_is_object(entry) || json_need_string(entry, "", "digest", &text, &why) < 0 ||
-	    digest_parse(text, &digest, &why) < 0)
-		return err_set(err, ERR_CORRUPT, STR_FMT ": index.json: an entry without a digest",
-			       STR_ARG(dir));
-	if (digest.algorithm != DIGEST_SHA256)
-		return err_set(err, ERR_UNSUPPORTED, STR_FMT ": only sha256 is supported",
-			       STR_ARG(dir));
-	*out = digest;
 	return 0;
 }

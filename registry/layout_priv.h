@@ -10,6 +10,7 @@
 #define LAYOUT_INDEX_MAX MANIFEST_MAX
 #define LAYOUT_ENTRIES_MAX 10000
 #define LAYOUT_REF_NAME "org.opencontainers.image.ref.name"
+#define LAYOUT_IMAGE_NAME "io.containerd.image.name" /* containerd's, in full */
 #define LAYOUT_BLOB_NAME_MAX (sizeof("blobs/sha256/") + DIGEST_HEX_MAX)
 
 /* Open the directory that a user named. ERR_NOT_FOUND. */
@@ -31,5 +32,16 @@ const char *layout_blob_name(const struct digest *digest, char name[static LAYOU
 int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struct err *err)
 	MUST_CHECK;
 
+/* The same from the text of an index.json. */
+int layout_parse_index(struct str text, json_t **out_document, json_t **out_list, struct err *err)
+	MUST_CHECK;
+
+/* The entry that a tag names (layout.h), and its digest. */
+int layout_choose(const json_t *list, struct str tag, const json_t **out_entry, struct digest *out,
+		  struct err *err) MUST_CHECK;
+
 /* The ref name of an entry, or "". */
 struct str layout_entry_name(const json_t *entry);
+
+/* What its maker called the image, in full, or "". */
+struct str layout_entry_image(const json_t *entry);

@@ -20,8 +20,15 @@ struct layout {
 static int layout_origin_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
 	const struct layout *layout = (const struct layout *)origin;
+	AUTO(json) json_t *document = NULL;
+	const json_t *entry;
+	json_t *list;
 
-	return layout_resolve(layout->reference->path, layout->reference->tag, out, err);
+	if (layout_read_index(layout->dirfd, &document, &list, err) < 0 ||
+	    layout_choose(list, layout->reference->tag, &entry, out, err) < 0)
+		return err_ctx(err, STR_FMT, STR_ARG(layout->reference->path));
+	origin_add_name(origin, layout_entry_image(entry));
+	return 0;
 }
 
 static int layout_origin_document(struct origin *origin, const struct digest *digest,
@@ -89,6 +96,7 @@ static void layout_origin_close(struct origin *origin)
 	struct layout *layout = container_of(origin, struct layout, origin);
 
 	auto_close_release(&layout->dirfd);
+	json_decref(origin->names);
 	free(layout);
 }
 
@@ -99,8 +107,10 @@ int origin_layout_open(const struct pull_spec *spec, const struct cancel *stop, 
 
 	if (!layout)
 		abort();
-	layout->origin = (struct origin){layout_origin_resolve, layout_origin_document,
-					 layout_origin_blob, layout_origin_close};
+	layout->origin = (struct origin){.resolve = layout_origin_resolve,
+					 .document = layout_origin_document,
+					 .blob = layout_origin_blob,
+					 .close = layout_origin_close};
 	layout->reference = spec->reference;
 	layout->cancel = spec->cancel;
 	layout->stop = stop;

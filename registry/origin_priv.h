@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * origin_priv.h - where an image is pulled from: a registry or a layout.
+ * origin_priv.h - where an image is pulled from: a registry, a layout or an
+ * archive.
  *
  * Threads: resolve and document belong to one thread; blob may be called from
  * LANES threads at once, each with a lane (a connection) of its own.
@@ -12,7 +13,9 @@
 #include "registry/lanes_priv.h"
 #include "registry/manifest.h"
 
+struct store;
 struct pull_spec; /* pull.h */
+struct tar_index; /* tar_index_priv.h */
 
 struct origin {
 	/* The digest that the reference stands for now. */
@@ -27,13 +30,33 @@ struct origin {
 		    struct sink *out, struct err *err);
 
 	void (*close)(struct origin *origin);
+
+	/*
+	 * Owned; NULL, or once it is resolved an array of the canonical references
+	 * that the image has where it lies.
+	 */
+	json_t *names;
 };
 
-/* Borrows the spec; `stop` is a second cancel. */
+/* What a text names, if it is a registry's reference, is a name of the image. */
+void origin_add_name(struct origin *origin, struct str text);
+
+/*
+ * What the spec's reference names; borrows the spec. `stop` is a second cancel,
+ * the store is where archives are staged (NULL where none is to be read).
+ */
+int origin_open(const struct pull_spec *spec, struct store *store, const struct cancel *stop,
+		struct origin **out, struct err *err) MUST_CHECK;
+
+/* Of each kind. */
 int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop,
 			 struct origin **out, struct err *err) MUST_CHECK;
 int origin_layout_open(const struct pull_spec *spec, const struct cancel *stop, struct origin **out,
 		       struct err *err) MUST_CHECK;
+
+/* Take the tar. */
+void origin_archive_open(const struct pull_spec *spec, struct tar_index *tar, struct origin **out);
+void origin_docker_open(const struct pull_spec *spec, struct tar_index *tar, struct origin **out);
 
 static inline void origin_close(struct origin *origin)
 {

@@ -102,8 +102,10 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 
 	if (!registry)
 		abort();
-	registry->origin =
-		(struct origin){registry_resolve, registry_document, registry_blob, registry_close};
+	registry->origin = (struct origin){.resolve = registry_resolve,
+					   .document = registry_document,
+					   .blob = registry_blob,
+					   .close = registry_close};
 	registry->reference = spec->reference;
 	registry->got = BUF_INIT(MANIFEST_MAX);
 	if (remote_open(&remote, &registry->remote, err) < 0) {

@@ -13,6 +13,7 @@
 #include "layers/base/clock.h"
 #include "registry/layout.h"
 #include "registry/pull_priv.h"
+#include "registry/transport.h"
 
 #include <inttypes.h>
 
@@ -153,41 +154,71 @@ static int pull_store(struct pull *pull, const struct buf *text, struct err *err
 }
 
 /* A name that stands for the same as before is not written again: that would cost a sync. */
-static int pull_tag(struct pull *pull, const struct tag *tag, struct err *err)
+static int pull_tag_as(struct pull *pull, struct str name, const struct tag *tag, struct err *err)
 {
-	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+	const struct pull_event event = {.kind = PULL_NAMED, .digest = tag->manifest, .name = name};
 	AUTO(meta) struct meta *meta = NULL;
 	struct tag old;
 	int found;
 
-	if (reference_format(pull->spec->reference, &name, err) < 0 ||
-	    meta_begin(pull->store, META_READ, &meta, err) < 0)
+	if (meta_begin(pull->store, META_READ, &meta, err) < 0)
 		return -1;
-	found = tag_find(meta, buf_str(&name), &tag->platform, &old, err);
+	found = tag_find(meta, name, &tag->platform, &old, err);
 	if (found < 0)
 		return -1;
-	if (found == 1 && old.pulled && digest_equal(&old.target, &tag->target) &&
-	    digest_equal(&old.manifest, &tag->manifest))
+	if (found == 0 || old.pulled != tag->pulled || !digest_equal(&old.target, &tag->target) ||
+	    !digest_equal(&old.manifest, &tag->manifest)) {
+		meta_abort(steal_ptr(&meta));
+		if (meta_begin(pull->store, META_WRITE, &meta, err) < 0 ||
+		    tag_put(meta, name, tag, err) < 0 || meta_commit(steal_ptr(&meta), err) < 0)
+			return -1;
+	}
+	if (pull->spec->event)
+		pull->spec->event(pull->spec->event_ctx, &event);
+	return 0;
+}
+
+/* What the image will be called: asked before anything is fetched. */
+static int pull_list_names(struct pull *pull, json_t **out, bool *out_own, struct err *err)
+{
+	const struct pull_spec *spec = pull->spec;
+	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
+
+	*out_own = true;
+	if (spec->name.len > 0) {
+		*out = json_pack("[o]", json_from_str(spec->name));
 		return 0;
-	meta_abort(steal_ptr(&meta));
-	if (meta_begin(pull->store, META_WRITE, &meta, err) < 0 ||
-	    tag_put(meta, buf_str(&name), tag, err) < 0)
+	}
+	if (spec->name_as_there && json_array_size(pull->origin->names) > 0) {
+		*out = json_incref(pull->origin->names);
+		return 0;
+	}
+	if (transport_of(spec->reference->kind) && str_equal(spec->reference->path, STR("-")))
+		return err_set(err, ERR_INVALID,
+			       "the image has no name in it; give it one "
+			       "with --tag NAME");
+	if (reference_format(spec->reference, &name, err) < 0)
 		return -1;
-	return meta_commit(steal_ptr(&meta), err);
+	*out_own = false;
+	*out = json_pack("[o]", json_from_str(buf_str(&name)));
+	return 0;
 }
 
 static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *out, struct err *err)
 {
 	auto_image_config struct image_config config = {0};
 	auto_manifest struct manifest manifest = {0};
+	AUTO(json) json_t *names = NULL;
 	struct descriptor self;
 	struct tag tag;
+	bool own = false;
 
 	if (pull_texts_get(pull, texts, err) < 0 ||
 	    manifest_parse(buf_str(&texts->manifest), &manifest, err) < 0 ||
 	    pull_config(pull, &manifest.config, &texts->config, err) < 0 ||
 	    image_config_parse(buf_str(&texts->config), &config, err) < 0 ||
-	    pull_check_platform(pull, &config, err) < 0)
+	    pull_check_platform(pull, &config, err) < 0 ||
+	    pull_list_names(pull, &names, &own, err) < 0)
 		return -1;
 	self = (struct descriptor){manifest.media_type, texts->manifest_digest,
 				   texts->manifest.len};
@@ -199,27 +230,14 @@ static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *o
 	tag = (struct tag){.target = texts->target,
 			   .manifest = texts->manifest_digest,
 			   .platform = config.platform.os[0] ? config.platform : pull->wanted,
-			   .pulled = true,
+			   .pulled = !own,
 			   .at_ms = clock_now_ms()};
-	if (pull_tag(pull, &tag, err) < 0)
-		return -1;
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		if (pull_tag_as(pull, json_str(json_array_get(names, i)), &tag, err) < 0)
+			return -1;
+	}
 	*out = tag;
 	return 0;
-}
-
-static struct origin *pull_open_origin(const struct pull_spec *spec, const struct cancel *stop,
-				       struct err *err)
-{
-	struct origin *origin = NULL;
-	int result;
-
-	if (spec->reference->kind == REFERENCE_SCRATCH)
-		result = err_set(err, ERR_INVALID, "scratch is nothing that could be pulled");
-	else if (spec->reference->kind == REFERENCE_LAYOUT)
-		result = origin_layout_open(spec, stop, &origin, err);
-	else
-		result = origin_registry_open(spec, stop, &origin, err);
-	return result < 0 ? NULL : origin;
 }
 
 /* What a user wrote stands in front of what went wrong with it. */
@@ -246,8 +264,8 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 		platform_host(&pull.wanted);
 	if (cancel_init(&pull.stop, err) < 0)
 		return -1;
-	pull.origin = pull_open_origin(spec, &pull.stop, err);
-	result = pull.origin ? pull_parts(&pull, &texts, out, err) : -1;
+	result = origin_open(spec, store, &pull.stop, &pull.origin, err);
+	result = result == 0 ? pull_parts(&pull, &texts, out, err) : -1;
 	origin_close(pull.origin);
 	pull_texts_done(&texts);
 	cancel_done(&pull.stop);
@@ -256,9 +274,10 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 
 int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err)
 {
-	AUTO(origin) struct origin *origin = pull_open_origin(spec, NULL, err);
+	AUTO(origin) struct origin *origin = NULL;
 
-	if (!origin || origin->resolve(origin, out, err) < 0)
+	if (origin_open(spec, NULL, NULL, &origin, err) < 0 ||
+	    origin->resolve(origin, out, err) < 0)
 		return pull_failed(spec, err);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pull.h - an image from a registry or a layout into the store.
+ * pull.h - an image from a registry, a layout or an archive into the store.
  *
  * The manifest of the wanted platform, its config and its layers, layers in
  * parallel, each verified while it streams into blob and tree in one pass
@@ -30,11 +30,13 @@
 
 #define PULL_TRIES 5
 
+/* What happened; of PULL_NAMED name is set. */
 enum pull_event_kind {
 	PULL_RESOLVED,   /* digest is the manifest's */
 	PULL_LAYER,      /* a layer's progress: done of size bytes */
 	PULL_LAYER_HELD, /* the store has it already */
 	PULL_LAYER_DONE,
+	PULL_NAMED, /* it is in the store, by that name */
 };
 
 struct pull_event {
@@ -42,12 +44,17 @@ struct pull_event {
 	struct digest digest;
 	uint64_t done; /* bytes */
 	uint64_t size; /* bytes */
+	struct str name;
 };
 
 typedef void pull_event_fn(void *ctx, const struct pull_event *event);
 
 struct pull_spec {
 	const struct reference *reference;
+	struct str name;    /* canonical, to be tagged instead of the reference; may be "" */
+	bool name_as_there; /* as the image is called where it lies, if it is */
+	int streamfd;       /* what the file `-` reads; 0 for none */
+	bool any_archive;   /* look which kind of archive it is */
 	struct platform platform;
 	bool plain_http;     /* asked for; loopback needs no asking */
 	const char *ca_file; /* NULL for the system's */

@@ -289,18 +289,6 @@ static int reference_parse_registry(struct str text, struct reference *out, stru
 	return 0;
 }
 
-/* FILE:REF; the name is kept in full, so that any spelling finds it. */
-static int reference_complete_name(struct str name, struct buf *out, struct err *err)
-{
-	struct reference reference;
-
-	if (reference_parse_registry(name, &reference, err) < 0)
-		return -1;
-	if (reference.has_digest)
-		return err_set(err, ERR_INVALID, "an archive's images have names and no digests");
-	return reference_format(&reference, out, err);
-}
-
 static int reference_parse_place(const struct transport *transport, struct str text,
 				 struct reference *out, struct err *err)
 {
@@ -309,8 +297,9 @@ static int reference_parse_place(const struct transport *transport, struct str t
 
 	if (transport_split(transport, text, &parts.path, &parts.tag, err) < 0)
 		return -1;
+	/* It is kept in full, so that any spelling finds it. */
 	if (transport->kind == REFERENCE_DOCKER_ARCHIVE && parts.tag.ptr) {
-		if (reference_complete_name(parts.tag, &name, err) < 0)
+		if (reference_parse_name(parts.tag, &name, err) < 0)
 			return -1;
 		parts.tag = buf_str(&name);
 	}
@@ -369,4 +358,16 @@ int reference_format(const struct reference *reference, struct buf *out, struct 
 			STR_ARG(transport ? transport->prefix : reference->host),
 			transport ? "" : "/", STR_ARG(reference->path), tagged ? ":" : "",
 			STR_ARG(reference->tag), reference->has_digest ? "@" : "", digest);
+}
+
+int reference_parse_name(struct str text, struct buf *out, struct err *err)
+{
+	struct reference reference;
+
+	if (reference_parse(text, &reference, err) < 0)
+		return -1;
+	if (reference.kind != REFERENCE_REGISTRY || reference.has_digest)
+		return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not NAME[:TAG]",
+			       STR_ARG(text));
+	return reference_format(&reference, out, err);
 }

@@ -43,6 +43,9 @@ struct reference {
 
 int reference_parse(struct str text, struct reference *out, struct err *err) MUST_CHECK;
 
+/* NAME[:TAG] of a registry, as images are called here; its canonical text. */
+int reference_parse_name(struct str text, struct buf *out, struct err *err) MUST_CHECK;
+
 /* The whole canonical text, host, tag and digest included. */
 int reference_format(const struct reference *reference, struct buf *out, struct err *err)
 	MUST_CHECK;

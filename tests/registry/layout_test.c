@@ -69,7 +69,7 @@ static void resolve_finds_a_tag_or_the_only_entry(void **state)
 	check_err(layout_resolve(path, STR("2.0"), &digest, &err), &err, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "there is 1.0"));
 	check_err(layout_resolve(path, STR(""), &digest, &err), &err, ERR_INVALID);
-	assert_non_null(strstr(err.text, "oci:DIR:TAG"));
+	assert_non_null(strstr(err.text, ":TAG at the end"));
 	write_index(dir, "{\"manifests\":[" ENTRY(A64) "," NAMED(B64, "latest") "]}");
 	check_ok(layout_resolve(path, STR(""), &digest, &err), &err);
 	assert_int_equal(digest.bytes[0], 0xbb);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fetch.h - have hearth-puller bring an image into the store, and show how that goes. */
+#pragma once
+
+#include "api/cli.h"
+#include "api/progress.h"
+#include "bake/base.h"
+
+/*
+ * *out, which the caller owns: {"target", "manifest", "names"}. What the file
+ * `-` of a request with a stream is, is standard input.
+ */
+int fetch_image(const struct cli *cli, struct store *store, struct progress *progress,
+		const struct base_request *request, json_t **out, struct err *err) MUST_CHECK;
