@@ -293,7 +293,7 @@ static int docker_resolve(struct origin *origin, struct digest *out, struct err 
 {
 	struct docker_archive *archive = container_of(origin, struct docker_archive, origin);
 	AUTO(json) json_t *list = NULL;
-	const json_t *image;
+	const json_t *image = NULL;
 	const json_t *config;
 	const json_t *tag;
 	size_t at;

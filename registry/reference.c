@@ -167,7 +167,7 @@ static struct str reference_keep(struct reference *out, size_t *used, struct str
 	struct str kept = {out->storage + *used, text.len};
 
 	assert(text.len <= sizeof(out->storage) - *used);
-	if (text.len > 0)
+	if (text.len > 0 && text.ptr)
 		memcpy(out->storage + *used, text.ptr, text.len);
 	*used += text.len;
 	return kept;

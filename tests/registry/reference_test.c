@@ -149,7 +149,7 @@ static void parse_refuses_what_is_no_reference(void **state)
 		"docker-archive::debian",
 		"docker-archive:a.tar:",
 		"docker-archive:a.tar:Debian",
-		"docker-archive:a.tar:debian@sha256:" HEX64,
+		("docker-archive:a.tar:debian@sha256:" HEX64),
 		"..",
 		"../a",
 	};
