@@ -99,11 +99,19 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 static int bake_digest_sources(struct bake *bake, const struct instruction *ready,
 			       struct digest *out, struct err *err)
 {
+	const struct context_sources sources = {
+		.fd = bake->options->contextfd,
+		.paths = (const char *const *)ready->args.at,
+		.count = ready->args.count - 1,
+		.excludes = (const char *const *)ready->excludes.at,
+		.exclude_count = ready->excludes.count,
+		.parents = ready->parents,
+	};
+
 	if (ready->kind != INSTRUCTION_COPY)
 		return 0;
 	bake_end_snapshot(bake); /* it must not span the reading of files */
-	return context_digest(bake->options->contextfd, (const char *const *)ready->args.at,
-			      ready->args.count - 1, bake->options->cancel, out, err);
+	return context_digest(&sources, bake->options->cancel, out, err);
 }
 
 int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,

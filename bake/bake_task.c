@@ -62,6 +62,15 @@ static void bake_task_argv(const struct bake *bake, const struct instruction *re
 		task->argv[task->argc++] = ready->args.at[i];
 }
 
+static void bake_task_excludes(const struct instruction *ready, struct task *task)
+{
+	task->excludes = calloc(ready->excludes.count + 1, sizeof(*task->excludes));
+	if (!task->excludes)
+		abort();
+	for (size_t i = 0; i < ready->excludes.count; i++)
+		task->excludes[task->exclude_count++] = ready->excludes.at[i];
+}
+
 void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		    const struct key_parts *parts, const struct digest *key, struct task *task)
 {
@@ -75,6 +84,7 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		.user = state_user(&bake->state).ptr,
 		.chown = ready->chown,
 		.chmod = ready->chmod,
+		.parents = ready->parents,
 		.content = parts->content,
 		.network = ready->network_none ? NETWORK_NONE : NETWORK_OPEN,
 		.host_count = options->host_count,
@@ -87,6 +97,7 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 	task->hosts = drop_const(options->hosts);
 	bake_task_layers(bake, task);
 	bake_task_argv(bake, ready, task);
+	bake_task_excludes(ready, task);
 	bake_task_env(bake, task);
 	bake_task_limits(bake, task);
 }
@@ -96,4 +107,5 @@ void bake_free_task(struct task *task)
 	free(task->layers);
 	free(task->argv);
 	free(task->env);
+	free(task->excludes);
 }

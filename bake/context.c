@@ -4,11 +4,14 @@
  *
  *	digest  = sha256 of: version, { source }
  *	source  = 'S', { entry }            entries as source_priv.h walks them
+ *	        | 'W' name, { entry }       one that a wildcard matched
  *	entry   = 'T'                       the source itself, a directory
  *	        | 'D' path mode xattrs      a directory below it
  *	        | 'F' path mode xattrs size { 'B' offset bytes } 'E'
+ *	        | 'N' path mode xattrs type device      a fifo or device
  *	        | 'H' path path             a file visited before, and as what
  *	        | 'L' path target
+ *	        | 'O' uid gid entry         in front of each, where owners count
  *	xattrs  = count, { name value }
  *	Numbers are 8 bytes, little endian; texts and bytes have their length
  *	in front. Blocks of zeros are left out, so holes make no difference.
@@ -17,9 +20,8 @@
  */
 #include "bake/context_priv.h"
 
-#include "bake/context.h"
-
-#include <fcntl.h>
+#include "bake/ignore_priv.h"
+#include "bake/sources_priv.h"
 
 #define CONTEXT_VERSION 1
 
@@ -43,9 +45,10 @@ static void context_add_tag(struct context_hash *hash, char tag)
 	hasher_add(&hash->hasher, (struct str){&tag, 1});
 }
 
-void context_hash_init(struct context_hash *hash)
+void context_hash_init(struct context_hash *hash, bool owners)
 {
 	hasher_init(&hash->hasher);
+	hash->owners = owners;
 	context_add_number(hash, CONTEXT_VERSION);
 }
 
@@ -54,9 +57,11 @@ void context_hash_done(struct context_hash *hash)
 	hasher_done(&hash->hasher);
 }
 
-void context_hash_source(struct context_hash *hash)
+void context_hash_source(struct context_hash *hash, const struct source *source)
 {
-	context_add_tag(hash, 'S');
+	context_add_tag(hash, source->matched ? 'W' : 'S');
+	if (source->matched)
+		context_add_text(hash, str_of(source->name));
 }
 
 static void context_add_head(struct context_hash *hash, char tag, const struct source_entry *entry)
@@ -79,15 +84,33 @@ static void context_add_names(struct context_hash *hash, char tag, const char *p
 	context_add_text(hash, str_of(other));
 }
 
+static void context_add_owner(struct context_hash *hash, const struct stat *st)
+{
+	context_add_tag(hash, 'O');
+	context_add_number(hash, st->st_uid);
+	context_add_number(hash, st->st_gid);
+}
+
+static void context_add_node(struct context_hash *hash, const struct source_entry *entry)
+{
+	context_add_head(hash, 'N', entry);
+	context_add_number(hash, entry->st.st_mode & S_IFMT);
+	context_add_number(hash, entry->st.st_rdev);
+}
+
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry)
 {
+	if (hash->owners && (*entry->path || !S_ISDIR(entry->st.st_mode)))
+		context_add_owner(hash, &entry->st);
 	if (S_ISLNK(entry->st.st_mode)) {
 		context_add_names(hash, 'L', entry->path, entry->target);
 	} else if (entry->twin) {
 		context_add_names(hash, 'H', entry->path, entry->twin);
-	} else if (!S_ISDIR(entry->st.st_mode)) {
+	} else if (S_ISREG(entry->st.st_mode)) {
 		context_add_head(hash, 'F', entry);
 		context_add_number(hash, (uint64_t)entry->st.st_size);
+	} else if (!S_ISDIR(entry->st.st_mode)) {
+		context_add_node(hash, entry);
 	} else if (*entry->path) {
 		context_add_head(hash, 'D', entry);
 	} else {
@@ -117,6 +140,17 @@ struct context_reader {
 	struct context_hash hash;
 	const struct cancel *cancel;
 };
+
+static int context_start(void *ctx, const struct source *source, const struct source_entry *entry,
+			 struct err *err)
+{
+	struct context_reader *reader = ctx;
+
+	(void)entry;
+	(void)err;
+	context_hash_source(&reader->hash, source);
+	return 0;
+}
 
 static int context_visit(void *ctx, const struct source_entry *entry, struct err *err)
 {
@@ -149,15 +183,11 @@ static int context_visit_file(void *ctx, const struct source_entry *entry, struc
 	return 0;
 }
 
-/* Patterns that hide files cannot be kept yet, and copying what they hide would be a leak. */
 int context_check(int contextfd, struct err *err)
 {
-	struct stat st;
+	auto_ignore struct ignore ignore = {0};
 
-	if (fstatat(contextfd, ".dockerignore", &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size == 0)
-		return 0;
-	return err_set(err, ERR_REFUSED,
-		       "the context has a .dockerignore, which is not supported yet");
+	return ignore_read(contextfd, &ignore, err);
 }
 
 static inline void auto_context_reader_release(struct context_reader *reader)
@@ -165,24 +195,23 @@ static inline void auto_context_reader_release(struct context_reader *reader)
 	context_hash_done(&reader->hash);
 }
 
-int context_digest(int contextfd, const char *const *sources, size_t count,
-		   const struct cancel *cancel, struct digest *out, struct err *err)
+int context_digest(const struct context_sources *sources, const struct cancel *cancel,
+		   struct digest *out, struct err *err)
 {
 	AUTO(context_reader) struct context_reader reader = {.cancel = cancel};
 	const struct source_visitor visitor = {
+		.start = context_start,
 		.enter = context_visit,
 		.file = context_visit_file,
 		.link = context_visit,
+		.node = context_visit,
 		.ctx = &reader,
 		.cancel = cancel,
 	};
 
-	context_hash_init(&reader.hash);
-	for (size_t i = 0; i < count; i++) {
-		context_hash_source(&reader.hash);
-		if (source_walk(contextfd, sources[i], &visitor, err) < 0)
-			return err_ctx(err, "COPY");
-	}
+	context_hash_init(&reader.hash, sources->image);
+	if (sources_walk(sources, &visitor, err) < 0)
+		return err_ctx(err, "COPY");
 	context_hash_final(&reader.hash, out);
 	return 0;
 }

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * context.h - the directory that COPY reads, and the digest of what it reads.
+ * context.h - what COPY reads, and the digest of what it reads.
  *
- * Sources are resolved below the context by the kernel: "../" and a leading
- * "/" stop at its root; a source that is a symlink is followed inside the
- * root, links met inside a copied directory stay links. The digest covers
- * names, types, modes, link targets, xattrs and bytes; owners are 0:0 and
- * times do not count, so checkout place, host user and mtime never matter. A
- * directory source contributes its content and, below the top, its
- * directories' modes.
+ * A context is a directory; so is the root of the image that --from names. How
+ * sources are found in it, and what hides them, sources_priv.h says. The
+ * digest covers names, types, modes, link targets, xattrs and bytes; a
+ * context's owners are 0:0 and times do not count, so checkout place, host
+ * user and mtime never matter. A directory source contributes its content and,
+ * below the top, its directories' modes.
  *
- * Only what COPY names is read. Devices, sockets and fifos are refused by name,
- * and so is a context with a .dockerignore until its patterns are kept.
- * Attributes are user.* and security.capability. A file that changes while it
- * is read is ERR_UNAVAILABLE.
+ * Only what COPY names is read. Devices are refused by name, except in an
+ * image; sockets are left out. Attributes are user.* and security.capability.
+ * A file that changes while it is read is ERR_UNAVAILABLE.
  */
 #pragma once
 
@@ -24,12 +22,24 @@
 #define CONTEXT_ENTRIES_MAX 5000000 /* entries of one COPY */
 #define CONTEXT_DEPTH_MAX 256       /* a descriptor each on both sides of a copy */
 
-/* ERR_REFUSED for a context that cannot be read as its owner means it. */
+/* What one COPY (or a bind mount) reads. Everything is borrowed. */
+struct context_sources {
+	int fd;                   /* the context, or the root of an image */
+	const char *const *paths; /* expanded */
+	size_t count;
+	const char *const *excludes; /* --exclude */
+	size_t exclude_count;
+	bool parents;      /* --parents */
+	bool image;        /* fd is an image's: owners count, devices may be, no .dockerignore */
+	const char *label; /* an image's name, for errors */
+};
+
+/* ERR_REFUSED for a .dockerignore that is none. */
 int context_check(int contextfd, struct err *err) MUST_CHECK;
 
 /*
- * The digest of the sources of one COPY (expanded texts), in order.
- * ERR_NOT_FOUND names the source as written and the nearest name that exists.
+ * The digest of the sources, in order. ERR_NOT_FOUND names the source as
+ * written and the nearest name that exists, or the rule that hides it.
  */
-int context_digest(int contextfd, const char *const *sources, size_t count,
-		   const struct cancel *cancel, struct digest *out, struct err *err) MUST_CHECK;
+int context_digest(const struct context_sources *sources, const struct cancel *cancel,
+		   struct digest *out, struct err *err) MUST_CHECK;

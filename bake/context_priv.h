@@ -10,13 +10,14 @@
 
 struct context_hash {
 	struct hasher hasher;
+	bool owners; /* they count */
 };
 
-void context_hash_init(struct context_hash *hash);
+void context_hash_init(struct context_hash *hash, bool owners);
 void context_hash_done(struct context_hash *hash);
 
 /* The next source begins. */
-void context_hash_source(struct context_hash *hash);
+void context_hash_source(struct context_hash *hash, const struct source *source);
 
 /* An entry; a file that is no twin is followed by its blocks and their end. */
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/copy.h"
 
-#include "bake/context.h"
 #include "bake/context_priv.h"
 #include "bake/mode_priv.h"
 #include "bake/place_priv.h"
+#include "bake/sources_priv.h"
 #include "layers/base/fd.h"
 
 #include <fcntl.h>
@@ -20,8 +20,6 @@ struct copy {
 	const struct copy_spec *spec;
 	int rootfd;
 	struct place_new parents; /* of directories that no source has */
-	bool has_mode;
-	mode_t mode; /* --chmod */
 	struct context_hash hash;
 	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
 	size_t depth;                               /* levels in use */
@@ -66,15 +64,31 @@ static void copy_pop(struct copy *copy)
 
 static mode_t copy_mode(const struct copy *copy, const struct source_entry *entry)
 {
-	return copy->has_mode ? copy->mode : entry->st.st_mode & 07777;
+	const char *chmod = copy->spec->chmod;
+	mode_t mode = entry->st.st_mode & 07777;
+
+	return chmod ? mode_apply(str_of(chmod), mode, S_ISDIR(entry->st.st_mode)) : mode;
+}
+
+/* As the host has it: --chown's, the image's own, or root. */
+static void copy_owner(const struct copy *copy, const struct source_entry *entry, uid_t *out_uid,
+		       gid_t *out_gid)
+{
+	bool own = copy->spec->sources.image && !copy->spec->chown;
+
+	*out_uid = own ? copy->spec->first_id + entry->st.st_uid : copy->parents.uid;
+	*out_gid = own ? copy->spec->first_id + entry->st.st_gid : copy->parents.gid;
 }
 
 /* Owner first, since it takes capabilities and mode bits away; times last. */
 static int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)
 {
 	const struct timespec times[] = {entry->st.st_atim, entry->st.st_mtim};
+	uid_t uid;
+	gid_t gid;
 
-	if (fchown(fd, copy->parents.uid, copy->parents.gid) < 0)
+	copy_owner(copy, entry, &uid, &gid);
+	if (fchown(fd, uid, gid) < 0)
 		return err_os(err, errno, "set the owner");
 	if (fchmod(fd, copy_mode(copy, entry)) < 0)
 		return err_os(err, errno, "set the mode");
@@ -172,19 +186,30 @@ static int copy_file(void *ctx, const struct source_entry *entry, struct err *er
 	return 0;
 }
 
-static int copy_make_link(const struct copy *copy, int dirfd, const struct source_entry *entry,
-			  struct err *err)
+/* What has no descriptor: links, fifos, devices. */
+static int copy_dress_name(const struct copy *copy, const char *name,
+			   const struct source_entry *entry, struct err *err)
 {
 	const struct timespec times[] = {entry->st.st_atim, entry->st.st_mtim};
+	int dirfd = copy->levels[copy->depth - 1].fd;
+	uid_t uid;
+	gid_t gid;
 
-	if (symlinkat(entry->target, dirfd, entry->name) < 0)
-		return err_os(err, errno, "create");
-	if (fchownat(dirfd, entry->name, copy->parents.uid, copy->parents.gid,
-		     AT_SYMLINK_NOFOLLOW) < 0)
+	copy_owner(copy, entry, &uid, &gid);
+	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_os(err, errno, "set the owner");
-	if (utimensat(dirfd, entry->name, times, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!S_ISLNK(entry->st.st_mode) && fchmodat(dirfd, name, copy_mode(copy, entry), 0) < 0)
+		return err_os(err, errno, "set the mode");
+	if (utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_os(err, errno, "set the times");
 	return 0;
+}
+
+static int copy_make_link(struct copy *copy, const struct source_entry *entry, struct err *err)
+{
+	if (symlinkat(entry->target, copy_top(copy)->fd, entry->name) < 0)
+		return err_os(err, errno, "create");
+	return copy_dress_name(copy, entry->name, entry, err);
 }
 
 static int copy_link(void *ctx, const struct source_entry *entry, struct err *err)
@@ -193,8 +218,34 @@ static int copy_link(void *ctx, const struct source_entry *entry, struct err *er
 
 	context_hash_entry(&copy->hash, entry);
 	if (copy_clear(copy_top(copy)->fd, entry->name, err) < 0 ||
-	    copy_make_link(copy, copy_top(copy)->fd, entry, err) < 0)
+	    copy_make_link(copy, entry, err) < 0)
 		return copy_wrong(copy, entry->name, err);
+	return 0;
+}
+
+/* Overlayfs has taken a device of these numbers for its whiteouts. */
+static int copy_make_node(struct copy *copy, const char *name, const struct source_entry *entry,
+			  struct err *err)
+{
+	const struct stat *st = &entry->st;
+
+	if (S_ISCHR(st->st_mode) && st->st_rdev == 0)
+		return err_set(err, ERR_REFUSED,
+			       "is a character device 0:0, which a layer cannot hold");
+	if (mknodat(copy_top(copy)->fd, name, (st->st_mode & S_IFMT) | 0600, st->st_rdev) < 0)
+		return err_os(err, errno, "create");
+	return copy_dress_name(copy, name, entry, err);
+}
+
+static int copy_node(void *ctx, const struct source_entry *entry, struct err *err)
+{
+	struct copy *copy = ctx;
+	const char *name = copy_name(copy, entry);
+
+	context_hash_entry(&copy->hash, entry);
+	if (copy_clear(copy_top(copy)->fd, name, err) < 0 ||
+	    copy_make_node(copy, name, entry, err) < 0)
+		return copy_wrong(copy, name, err);
 	return 0;
 }
 
@@ -259,34 +310,23 @@ static bool copy_wants_directory(const char *destination)
 	return last.len == 0 || str_equal(last, STR(".")) || str_equal(last, STR(".."));
 }
 
-/* What is neither a directory nor a file, or is not there, the walk refuses. */
-static bool copy_source_is_dir(const struct copy *copy, const char *clean)
-{
-	struct err ignored;
-	auto_close int fd =
-		fd_open_in_root(copy->spec->contextfd, clean, O_PATH | O_DIRECTORY, 0, &ignored);
-
-	return fd >= 0;
-}
-
 /* Find where a source goes: level 0, and the name in it for a file. */
-static int copy_place(struct copy *copy, const char *clean, struct place *place, struct err *err)
+static int copy_place(struct copy *copy, const struct source *source, bool is_dir,
+		      struct place *place, struct err *err)
 {
 	const struct copy_spec *spec = copy->spec;
 	auto_buf struct buf path = BUF_INIT(PATH_TEXT_MAX);
-	bool wants = copy_wants_directory(spec->destination);
-	bool is_dir = copy_source_is_dir(copy, clean);
+	bool wants = copy_wants_directory(spec->destination) || is_dir;
 
 	if (path_join(str_of(spec->workdir), str_of(spec->destination), &path, err) < 0 ||
-	    place_find(copy->rootfd, buf_str(&path), wants || is_dir, &copy->parents, place, err) <
-		    0)
+	    place_find(copy->rootfd, buf_str(&path), wants, &copy->parents, place, err) < 0)
 		return -1;
-	if (spec->source_count > 1 && *place->name)
+	if (source->many && *place->name)
 		return err_set(err, ERR_REFUSED,
 			       "%s is no directory; end it with / to make one for several sources",
 			       spec->destination);
 	(void)snprintf(copy->name, sizeof(copy->name), "%s",
-		       *place->name ? place->name : path_base(str_of(clean)).ptr);
+		       *place->name ? place->name : source->name);
 	return 0;
 }
 
@@ -300,39 +340,39 @@ static int copy_keep_time(const struct copy *copy, struct err *err)
 	return 0;
 }
 
-static int copy_source(struct copy *copy, const char *source, struct err *err)
+static int copy_start(void *ctx, const struct source *source, const struct source_entry *entry,
+		      struct err *err)
 {
-	const struct source_visitor visitor = {
-		.enter = copy_enter,
-		.leave = copy_leave,
-		.file = copy_file,
-		.link = copy_link,
-		.ctx = copy,
-		.cancel = copy->spec->cancel,
-	};
-	auto_buf struct buf clean = BUF_INIT(PATH_TEXT_MAX);
+	struct copy *copy = ctx;
 	auto_place struct place place = PLACE_INIT;
 	struct stat st;
 
-	context_hash_source(&copy->hash);
-	if (path_join(STR("/"), str_of(source), &clean, err) < 0 ||
-	    copy_place(copy, clean.ptr, &place, err) < 0)
+	context_hash_source(&copy->hash, source);
+	if (copy_place(copy, source, S_ISDIR(entry->st.st_mode), &place, err) < 0)
 		return -1;
 	if (fstat(place.fd, &st) < 0)
 		return err_os(err, errno, "stat %s", copy->spec->destination);
 	copy->time = st.st_mtim;
 	copy_push(copy, steal_fd(&place.fd), place.path.ptr ? place.path.ptr : "", "");
-	if (source_walk(copy->spec->contextfd, source, &visitor, err) < 0 ||
-	    copy_keep_time(copy, err) < 0)
+	return 0;
+}
+
+static int copy_finish(void *ctx, struct err *err)
+{
+	struct copy *copy = ctx;
+
+	if (copy_keep_time(copy, err) < 0)
 		return -1;
 	copy_pop(copy);
 	return 0;
 }
 
 /* Directories that no source has can be entered by those who may read them. */
-static mode_t copy_parent_mode(const struct copy *copy)
+static mode_t copy_parent_mode(const struct copy_spec *spec)
 {
-	return copy->has_mode ? copy->mode | (copy->mode & 0444) >> 2 : 0755;
+	mode_t mode = spec->chmod ? mode_apply(str_of(spec->chmod), 0755, true) : 0755;
+
+	return mode | (mode & 0444) >> 2;
 }
 
 static int copy_read_flags(struct copy *copy, struct err *err)
@@ -341,13 +381,12 @@ static int copy_read_flags(struct copy *copy, struct err *err)
 	uid_t uid = 0;
 	gid_t gid = 0;
 
-	copy->has_mode = spec->chmod != NULL;
-	if (spec->chmod && mode_parse(str_of(spec->chmod), &copy->mode, err) < 0)
+	if (spec->chmod && mode_check(str_of(spec->chmod), err) < 0)
 		return -1;
 	if (spec->chown && copy_find_owner(copy->rootfd, spec->chown, &uid, &gid, err) < 0)
 		return err_ctx(err, "--chown");
 	copy->parents = (struct place_new){
-		.mode = copy_parent_mode(copy),
+		.mode = copy_parent_mode(spec),
 		.uid = spec->first_id + uid,
 		.gid = spec->first_id + gid,
 	};
@@ -368,15 +407,23 @@ static int copy_verify(struct copy *copy, struct err *err)
 int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 {
 	AUTO(copy) struct copy copy = {.spec = spec, .rootfd = rootfd, .outfd = -1};
+	const struct source_visitor visitor = {
+		.start = copy_start,
+		.finish = copy_finish,
+		.enter = copy_enter,
+		.leave = copy_leave,
+		.file = copy_file,
+		.link = copy_link,
+		.node = copy_node,
+		.ctx = &copy,
+		.cancel = spec->cancel,
+	};
 
-	context_hash_init(&copy.hash);
-	if (copy_read_flags(&copy, err) < 0)
+	context_hash_init(&copy.hash, spec->sources.image);
+	if (copy_read_flags(&copy, err) < 0 || sources_walk(&spec->sources, &visitor, err) < 0 ||
+	    copy_verify(&copy, err) < 0)
 		return err_ctx(err, "COPY");
-	for (size_t i = 0; i < spec->source_count; i++) {
-		if (copy_source(&copy, spec->sources[i], err) < 0)
-			return err_ctx(err, "COPY");
-	}
-	return copy_verify(&copy, err) < 0 ? err_ctx(err, "COPY") : 0;
+	return 0;
 }
 
 int copy_make_workdir(int rootfd, const char *path, const char *user, uint32_t first_id,

@@ -8,30 +8,28 @@
  * followed inside the root. Where a source goes is as a Dockerfile's COPY has
  * it: a directory gives its content and not itself, a destination that ends in
  * a slash or is one of several sources' is a directory, and missing parents are
- * made 0755. Times are kept, xattrs too where the file system takes them, hard
- * links within one source stay links. Order: owner, mode, xattrs, times.
+ * made 0755 and 0:0, or as --chmod and --chown say. Several matches of a
+ * wildcard are several sources. Times are kept, xattrs too where the file
+ * system takes them, hard links within one source stay links; of an image's
+ * files also owners. Order: owner, mode, xattrs, times.
  *
  * Runs in a child whose fsuid and fsgid are the machine's root
  * (machine_as_root); ids given are ids inside the machine.
  */
 #pragma once
 
-#include "layers/base/buf.h"
-#include "layers/base/cancel.h"
-#include "layers/digest.h"
+#include "bake/context.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct copy_spec {
-	int contextfd;
-	const char *const *sources; /* expanded */
-	size_t source_count;
+	struct context_sources sources;
 	const char *destination; /* expanded, as written: a slash at the end counts */
 	const char *workdir;     /* absolute */
-	const char *chown;       /* expanded text, or NULL for 0:0 */
-	const char *chmod;       /* octal text, or NULL */
+	const char *chown;       /* expanded text; NULL for 0:0, or an image's own owners */
+	const char *chmod;       /* mode_priv.h, or NULL */
 	uint32_t first_id;       /* host id of the machine's 0 */
 	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
 	const struct digest *content;

@@ -2,6 +2,7 @@
 #include "bake/expand.h"
 
 #include "bake/mode_priv.h"
+#include "bake/pattern_priv.h"
 #include "bake/state.h"
 #include "bake/words_priv.h"
 
@@ -241,19 +242,29 @@ static int expand_run(const struct instruction *run, const struct state *state,
 	return buf_add(&out->text, buf_str(&run->text), err);
 }
 
-/* NAME {"args":[…],"chmod":…,"chown":…} */
+static json_t *expand_words_json(const struct words *words)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < words->count; i++)
+		json_array_append_new(array, json_from_str(str_of(words->at[i])));
+	return array;
+}
+
+/* NAME {"args":[…],"chmod":…,"chown":…,"exclude":[…],"parents":true}, what there is of it. */
 static int expand_format(struct instruction *out, struct err *err)
 {
 	AUTO(json) json_t *object = json_object();
-	json_t *args = json_array();
 
-	for (size_t i = 0; i < out->args.count; i++)
-		json_array_append_new(args, json_from_str(str_of(out->args.at[i])));
-	json_object_set_new(object, "args", args);
+	json_object_set_new(object, "args", expand_words_json(&out->args));
 	if (out->chown)
 		json_object_set_new(object, "chown", json_from_str(str_of(out->chown)));
 	if (out->chmod)
 		json_object_set_new(object, "chmod", json_from_str(str_of(out->chmod)));
+	if (out->excludes.count > 0)
+		json_object_set_new(object, "exclude", expand_words_json(&out->excludes));
+	if (out->parents)
+		json_object_set_new(object, "parents", json_true());
 	if (buf_addf(&out->text, err, "%s ", instruction_name(out->kind)) < 0)
 		return -1;
 	return json_format(object, &out->text, err);
@@ -263,7 +274,6 @@ static int expand_format(struct instruction *out, struct err *err)
 static int expand_check(const struct instruction *made, struct err *err)
 {
 	const struct words *args = &made->args;
-	mode_t mode;
 
 	if (made->kind == INSTRUCTION_WORKDIR && args->count == 1 && args->at[0][0] == '\0')
 		return err_set(err, ERR_REFUSED, "the path is empty");
@@ -273,10 +283,28 @@ static int expand_check(const struct instruction *made, struct err *err)
 				       args->at[i]);
 	}
 	for (size_t i = 0; made->kind == INSTRUCTION_COPY && i + 1 < args->count; i++) {
-		if (instruction_check_source(str_of(args->at[i]), err) < 0)
+		auto_pattern struct pattern pattern = {0};
+		struct str source = str_of(args->at[i]);
+
+		if (instruction_check_source(source, err) < 0)
+			return -1;
+		if ((made->parents || pattern_has_wildcard(source)) &&
+		    pattern_parse(source, &pattern, err) < 0)
 			return -1;
 	}
-	return made->chmod ? mode_parse(str_of(made->chmod), &mode, err) : 0;
+	return made->chmod ? mode_check(str_of(made->chmod), err) : 0;
+}
+
+/* What is never expanded. */
+static int expand_keep(const struct instruction *instruction, struct instruction *made,
+		       struct err *err)
+{
+	made->parents = instruction->parents;
+	for (size_t i = 0; i < instruction->excludes.count; i++) {
+		if (words_add(&made->excludes, str_of(instruction->excludes.at[i]), err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int expand_all(const struct instruction *instruction, const struct state *state,
@@ -285,7 +313,7 @@ static int expand_all(const struct instruction *instruction, const struct state 
 	if (expand_words(&instruction->args, state, &made->args, err) < 0 ||
 	    expand_flag(instruction->chown, state, &made->chown, err) < 0 ||
 	    expand_flag(instruction->chmod, state, &made->chmod, err) < 0 ||
-	    expand_check(made, err) < 0)
+	    expand_keep(instruction, made, err) < 0 || expand_check(made, err) < 0)
 		return err_ctx(err, "%s", instruction_name(made->kind));
 	return expand_format(made, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/flags_priv.h"
 
+#include "bake/ignore_priv.h"
 #include "bake/mode_priv.h"
 #include "bake/words_priv.h"
 #include "layers/base/nearest.h"
@@ -123,14 +124,13 @@ static int flags_set_chown(struct instruction *to, const struct flag *flag, stru
 
 static int flags_set_chmod(struct instruction *to, const struct flag *flag, struct err *err)
 {
-	mode_t mode;
-
 	if (flag->value.len == 0)
-		return err_set(err, ERR_REFUSED, "--chmod: expected =MODE, octal like 0755");
+		return err_set(err, ERR_REFUSED,
+			       "--chmod: expected =MODE, octal like 0755 or changes like +x");
 	to->chmod = flags_copy(flag->value);
 	if (memchr(flag->value.ptr, '$', flag->value.len))
 		return 0; /* judged once it is expanded */
-	return mode_parse(flag->value, &mode, err);
+	return mode_check(flag->value, err);
 }
 
 /* Switches that may only be off yet. */
@@ -162,6 +162,43 @@ static int flags_add_mount(struct instruction *to, const struct flag *flag, stru
 	return flags_set_later(to, flag, err);
 }
 
+/* A switch alone is on. */
+static int flags_read_switch(const struct flag *flag, bool *out, struct err *err)
+{
+	static const char *const words[] = {"false", "true"};
+
+	*out = true;
+	if (!flag->has_value)
+		return 0;
+	for (size_t i = 0; i < 2; i++) {
+		*out = i == 1;
+		if (flag->value.len == strlen(words[i]) &&
+		    strncasecmp(flag->value.ptr, words[i], flag->value.len) == 0)
+			return 0;
+	}
+	return err_set(err, ERR_REFUSED, "--" STR_FMT "=" STR_FMT ": expected true or false",
+		       STR_ARG(flag->name), STR_ARG(flag->value));
+}
+
+static int flags_set_parents(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	return flags_read_switch(flag, &to->parents, err);
+}
+
+/* Judged at once: it is never expanded. */
+static int flags_add_exclude(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	auto_ignore struct ignore ignore = {0};
+	const char *word;
+
+	if (flag->value.len == 0)
+		return err_set(err, ERR_REFUSED, "--exclude: expected =PATTERN");
+	if (words_add(&to->excludes, flag->value, err) < 0)
+		return -1;
+	word = to->excludes.at[to->excludes.count - 1];
+	return ignore_from_words(&word, 1, &ignore, err);
+}
+
 static const struct {
 	enum instruction_kind kind;
 	bool list; /* it may come again */
@@ -176,8 +213,8 @@ static const struct {
 	{INSTRUCTION_COPY, false, "chmod", flags_set_chmod},
 	{INSTRUCTION_COPY, false, "from", flags_set_later},
 	{INSTRUCTION_COPY, false, "link", flags_set_off},
-	{INSTRUCTION_COPY, false, "parents", flags_set_off},
-	{INSTRUCTION_COPY, false, "exclude", flags_set_later},
+	{INSTRUCTION_COPY, false, "parents", flags_set_parents},
+	{INSTRUCTION_COPY, true, "exclude", flags_add_exclude},
 };
 
 #define FLAGS (sizeof(flags) / sizeof(flags[0]))

@@ -148,13 +148,6 @@ int instruction_check_source(struct str source, struct err *err)
 					       "can download",
 				       STR_ARG(source));
 	}
-	for (size_t i = 0; i < source.len; i++) {
-		if (strchr("*?[", source.ptr[i]) && source.ptr[i] != '\0')
-			return err_set(err, ERR_REFUSED,
-				       STR_FMT ": wildcards are not supported yet; name the file "
-					       "or its directory",
-				       STR_ARG(source));
-	}
 	return 0;
 }
 
@@ -310,5 +303,6 @@ void instruction_done(struct instruction *instruction)
 	free(instruction->command);
 	free(instruction->chown);
 	free(instruction->chmod);
+	words_done(&instruction->excludes);
 	*instruction = (struct instruction){0};
 }

@@ -41,6 +41,8 @@ struct instruction {
 				     ENV: key, value, key, value, …. WORKDIR: the path. Unexpanded. */
 	char *chown;              /* COPY: unexpanded text, or NULL */
 	char *chmod;              /* COPY: unexpanded text, or NULL */
+	struct words excludes;    /* COPY: never expanded */
+	bool parents;             /* COPY */
 };
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;

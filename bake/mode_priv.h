@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mode_priv.h - what --chmod says: octal from 0 to 07777.
+ * mode_priv.h - what --chmod says: octal from 0 to 07777, or changes as
+ * chmod(1) has them, with an umask of 0.
+ *
+ *	mode    = octal | change { "," change }
+ *	change  = { "u" | "g" | "o" | "a" } action { action }
+ *	action  = ( "+" | "-" | "=" ) ( "u" | "g" | "o" | { "r"|"w"|"x"|"X"|"s"|"t" } )
+ *
+ * A directory keeps its setuid and setgid bits under "=" that does not name
+ * them.
  */
 #pragma once
 
@@ -8,5 +16,8 @@
 
 #include <sys/types.h>
 
-/* ERR_REFUSED for anything else; symbolic forms get a sentence of their own. */
-int mode_parse(struct str text, mode_t *out, struct err *err) MUST_CHECK;
+/* ERR_REFUSED for anything else. */
+int mode_check(struct str text, struct err *err) MUST_CHECK;
+
+/* The mode of something that had `old`; text was checked. */
+mode_t mode_apply(struct str text, mode_t old, bool directory);

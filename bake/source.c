@@ -5,7 +5,6 @@
 #include "bake/links_priv.h"
 #include "layers/base/fd.h"
 #include "layers/base/names.h"
-#include "layers/base/nearest.h"
 #include "layers/base/path.h"
 
 #include <fcntl.h>
@@ -13,8 +12,18 @@
 #define SOURCE_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
 #define SOURCE_OPEN (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
+/* A directory on the way to what is visited. */
+struct level {
+	struct level *above;
+	struct source_entry *entry;
+	size_t length; /* of its path */
+	bool entered;
+};
+
 struct walk {
+	const struct source *source;
 	const struct source_visitor *visitor;
+	struct level *level; /* the directory that is being read */
 	struct links links;
 	struct buf path;
 	char *block;
@@ -38,12 +47,9 @@ static inline void auto_entry_release(struct source_entry *entry)
 
 static int source_refuse_kind(const struct source_entry *entry, struct err *err)
 {
-	const char *what = S_ISSOCK(entry->st.st_mode)   ? "a socket"
-			   : S_ISFIFO(entry->st.st_mode) ? "a fifo"
-							 : "a device";
-
 	return err_set(err, ERR_REFUSED, "%s: COPY takes files, directories and links, this is %s",
-		       *entry->path ? entry->path : entry->name, what);
+		       *entry->path ? entry->path : entry->name,
+		       S_ISSOCK(entry->st.st_mode) ? "a socket" : "a device");
 }
 
 static bool source_same(const struct stat *a, const struct stat *b)
@@ -75,6 +81,28 @@ static int source_verify(struct source_entry *entry, struct err *err)
 							       : 0;
 }
 
+/* Visit a directory, and those above it first; the walk's path is longer meanwhile. */
+static int source_enter(struct walk *walk, struct level *level, struct err *err)
+{
+	const struct source_visitor *visitor = walk->visitor;
+	char *end;
+	char kept;
+	int result;
+
+	if (!level || level->entered)
+		return 0;
+	if (source_enter(walk, level->above, err) < 0)
+		return -1;
+	end = walk->path.ptr + level->length;
+	kept = *end;
+	*end = '\0';
+	level->entry->path = walk->path.ptr;
+	result = visitor->enter(visitor->ctx, level->entry, err);
+	*end = kept;
+	level->entered = true;
+	return result;
+}
+
 static int source_visit_file(struct walk *walk, struct source_entry *entry, struct err *err)
 {
 	struct str path = str_of(entry->path);
@@ -97,49 +125,90 @@ static int source_visit_link(struct walk *walk, struct source_entry *entry, int 
 	return walk->visitor->link(walk->visitor->ctx, entry, err);
 }
 
+static int source_visit_node(struct walk *walk, struct source_entry *entry, struct err *err)
+{
+	bool device = S_ISBLK(entry->st.st_mode) || S_ISCHR(entry->st.st_mode);
+
+	if (S_ISSOCK(entry->st.st_mode) || (device && !walk->source->devices))
+		return source_refuse_kind(entry, err);
+	return walk->visitor->node(walk->visitor->ctx, entry, err);
+}
+
 static int source_visit_name(struct walk *walk, int dirfd, const char *name, struct err *err);
 
-static int source_visit_dir(struct walk *walk, struct source_entry *entry, struct err *err)
+static int source_visit_names(struct walk *walk, int dirfd, struct err *err)
+{
+	auto_names struct names names = {0};
+
+	if (names_read(dirfd, SOURCE_NAMES_MAX, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (source_visit_name(walk, dirfd, names.at[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int source_visit_dir(struct walk *walk, struct source_entry *entry, bool later,
+			    struct err *err)
 {
 	const struct source_visitor *visitor = walk->visitor;
-	auto_names struct names names = {0};
+	struct level level = {walk->level, entry, walk->path.len, false};
+	int result;
 
 	if (walk->depth == CONTEXT_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nested deeper than %d, at %.100s",
 			       CONTEXT_DEPTH_MAX, entry->path);
-	if (visitor->enter(visitor->ctx, entry, err) < 0)
+	if (!later && source_enter(walk, &level, err) < 0)
 		return -1;
-	if (names_read(entry->fd, SOURCE_NAMES_MAX, &names, err) < 0)
-		return err_ctx(err, "%s", *entry->path ? entry->path : entry->name);
+	walk->level = &level;
 	walk->depth++;
-	for (size_t i = 0; i < names.count; i++) {
-		if (source_visit_name(walk, entry->fd, names.at[i], err) < 0)
-			return -1;
-	}
+	result = source_visit_names(walk, entry->fd, err);
 	walk->depth--;
-	walk->path.ptr[walk->path.len] = '\0';
+	walk->level = level.above;
+	if (result < 0)
+		return -1;
 	entry->path = walk->path.ptr; /* it may have moved as it grew */
-	return visitor->leave ? visitor->leave(visitor->ctx, entry, err) : 0;
+	return level.entered && visitor->leave ? visitor->leave(visitor->ctx, entry, err) : 0;
 }
 
-static int source_visit_opened(struct walk *walk, struct source_entry *entry, struct err *err)
+static int source_visit_opened(struct walk *walk, struct source_entry *entry, bool later,
+			       struct err *err)
 {
-	if (entry->fd < 0)
-		return err_os(err, errno, "open %s", *entry->path ? entry->path : entry->name);
 	if (source_verify(entry, err) < 0)
 		return -1;
-	return S_ISDIR(entry->st.st_mode) ? source_visit_dir(walk, entry, err)
+	return S_ISDIR(entry->st.st_mode) ? source_visit_dir(walk, entry, later, err)
 					  : source_visit_file(walk, entry, err);
+}
+
+static enum source_verdict source_judge(const struct walk *walk, const struct source_entry *entry)
+{
+	const struct source_filter *filter = walk->source->filter;
+	bool directory = S_ISDIR(entry->st.st_mode);
+	enum source_verdict verdict;
+
+	if (S_ISSOCK(entry->st.st_mode))
+		return SOURCE_SKIP;
+	verdict = filter ? filter->judge(filter->ctx, entry->path, directory) : SOURCE_TAKE;
+	return verdict == SOURCE_ENTER && !directory ? SOURCE_SKIP : verdict;
 }
 
 static int source_visit(struct walk *walk, int dirfd, struct source_entry *entry, struct err *err)
 {
+	enum source_verdict verdict = source_judge(walk, entry);
+
+	if (verdict == SOURCE_SKIP)
+		return 0;
+	if (verdict == SOURCE_TAKE && source_enter(walk, walk->level, err) < 0)
+		return -1;
 	if (S_ISLNK(entry->st.st_mode))
 		return source_visit_link(walk, entry, dirfd, err);
 	if (!S_ISREG(entry->st.st_mode) && !S_ISDIR(entry->st.st_mode))
-		return source_refuse_kind(entry, err);
+		return source_visit_node(walk, entry, err);
 	entry->fd = openat(dirfd, entry->name, SOURCE_OPEN);
-	return source_visit_opened(walk, entry, err);
+	if (entry->fd < 0)
+		return err_os(err, errno, "open %s", entry->path);
+	return source_visit_opened(walk, entry, verdict == SOURCE_ENTER, err);
 }
 
 static int source_visit_name(struct walk *walk, int dirfd, const char *name, struct err *err)
@@ -164,95 +233,47 @@ static int source_visit_name(struct walk *walk, int dirfd, const char *name, str
 	return result;
 }
 
-/* The name itself is there, and leads no further. */
-static int source_refuse_end(int dirfd, const char *name, const char *source, struct err *err)
-{
-	struct stat st;
-
-	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		return err_set(err, ERR_NOT_FOUND,
-			       "%s is not in the context: %s is a link that leads elsewhere",
-			       source, name);
-	return err_set(err, ERR_NOT_FOUND, "%s is not in the context: %s is no directory", source,
-		       name);
-}
-
-/* Name what is missing, and what was there instead. */
-static int source_refuse_missing(int contextfd, const char *source, struct str clean,
-				 struct err *err)
-{
-	auto_close int dirfd = openat(contextfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_buf struct buf below = BUF_INIT(PATH_TEXT_MAX);
-	auto_names struct names names = {0};
-	struct nearest nearest;
-	struct err ignored;
-	struct str part = STR("");
-
-	while (dirfd >= 0 && path_next(&clean, &part)) {
-		int next = -1;
-
-		if (buf_addf(&below, &ignored, "/" STR_FMT, STR_ARG(part)) == 0)
-			next = fd_open_in_root(contextfd, below.ptr, O_RDONLY | O_DIRECTORY, 0,
-					       &ignored);
-		if (next < 0)
-			break;
-		auto_close_release(&dirfd);
-		dirfd = next;
-	}
-	nearest_init(&nearest, part);
-	if (dirfd >= 0 && names_read(dirfd, SOURCE_NAMES_MAX, &names, &ignored) == 0) {
-		for (size_t i = 0; i < names.count; i++)
-			nearest_offer(&nearest, str_of(names.at[i]));
-	}
-	if (str_equal(str_of(nearest.name), part))
-		return source_refuse_end(dirfd, nearest.name, source, err);
-	return err_set(err, ERR_NOT_FOUND, "%s is not in the context%s%s%s", source,
-		       *nearest.name ? "; did you mean " : "", nearest.name,
-		       *nearest.name ? "?" : "");
-}
-
 /* Status first: opening a device or a fifo could have effects. */
-static int source_open(int contextfd, const char *source, struct str clean,
-		       struct source_entry *entry, struct err *err)
+static int source_open(const struct source *source, struct source_entry *entry, struct err *err)
 {
-	auto_close int fd = fd_open_in_root(contextfd, clean.ptr, O_PATH, 0, err);
+	auto_close int fd = fd_open_in_root(source->fd, source->path, O_PATH, 0, err);
 
-	if (fd < 0 && err->kind == ERR_OS && (err->os == ENOENT || err->os == ENOTDIR))
-		return source_refuse_missing(contextfd, source, clean, err);
-	if (fd < 0 && err->kind == ERR_OS && err->os == ELOOP)
-		return err_set(err, ERR_REFUSED, "%s: too many symlinks on the way", source);
-	if (fd < 0 && err->kind == ERR_OS && err->os == ENAMETOOLONG)
-		return err_set(err, ERR_REFUSED, "%s: a name in it is longer than %d bytes", source,
-			       NAME_MAX);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &entry->st) < 0)
-		return err_os(err, errno, "stat %s", source);
+		return err_os(err, errno, "stat %s", source->written);
 	if (!S_ISREG(entry->st.st_mode) && !S_ISDIR(entry->st.st_mode))
-		return source_refuse_kind(entry, err);
-	entry->fd = fd_open_in_root(contextfd, clean.ptr, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, err);
+		return 0;
+	entry->fd =
+		fd_open_in_root(source->fd, source->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, err);
 	return entry->fd < 0 ? -1 : 0;
 }
 
-int source_walk(int contextfd, const char *source, const struct source_visitor *visitor,
-		struct err *err)
+static int source_visit_top(struct walk *walk, struct source_entry *entry, struct err *err)
 {
-	AUTO(walk) struct walk walk = {.visitor = visitor, .path = BUF_INIT(PATH_TEXT_MAX)};
-	auto_entry struct source_entry entry = {.path = "", .fd = -1};
-	auto_buf struct buf clean = BUF_INIT(PATH_TEXT_MAX);
+	const struct source_visitor *visitor = walk->visitor;
 
-	if (contextfd < 0)
-		return err_set(err, ERR_INVALID, "COPY needs a context, and none was given");
-	if (path_join(STR("/"), str_of(source), &clean, err) < 0)
+	if (visitor->start(visitor->ctx, walk->source, entry, err) < 0)
 		return -1;
-	entry.name = path_base(buf_str(&clean)).ptr;
+	if (entry->fd < 0 ? source_visit_node(walk, entry, err) < 0
+			  : source_visit_opened(walk, entry, false, err) < 0)
+		return -1;
+	return visitor->finish ? visitor->finish(visitor->ctx, err) : 0;
+}
+
+int source_walk(struct source *source, const struct source_visitor *visitor, struct err *err)
+{
+	AUTO(walk)
+	struct walk walk = {.source = source, .visitor = visitor, .path = BUF_INIT(PATH_TEXT_MAX)};
+	auto_entry struct source_entry entry = {.path = "", .name = source->name, .fd = -1};
+
 	entry.block = walk.block = malloc(SOURCE_BLOCK);
 	if (!walk.block)
 		abort();
-	if (buf_add(&walk.path, STR(""), err) < 0 ||
-	    source_open(contextfd, source, buf_str(&clean), &entry, err) < 0)
+	if (buf_add(&walk.path, STR(""), err) < 0 || source_open(source, &entry, err) < 0)
 		return -1;
-	return source_visit_opened(&walk, &entry, err);
+	source->opened = true;
+	return source_visit_top(&walk, &entry, err);
 }
 
 static bool source_zeros(struct str bytes)

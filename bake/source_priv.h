@@ -3,15 +3,16 @@
  * source_priv.h - one source of a COPY, walked. Digest and copy are two
  * visitors of the same walk, so what is named is what is copied.
  *
- * A source is cleaned as text ("dir/." is "dir", ".." stops at the root), then
- * resolved in the context by the kernel; symlinks on its way, and itself, are
- * followed inside the root. Below it symlinks are entries and nothing is
- * followed. Directories are visited in byte order of names, the source itself
- * first, with path "".
+ * sources_priv.h found it: its path leads through no symlink any more. Below
+ * it symlinks are entries and nothing is followed. Directories are visited in
+ * byte order of names, the source itself first, with path "". What a filter
+ * skips is not there; a directory that it only enters is visited once
+ * something below it is taken.
  *
- * ERR_INVALID for sockets, devices and fifos, by name; ERR_NOT_FOUND for a
- * source that is not there; ERR_UNAVAILABLE for a file that changes under our
- * hands; ERR_LIMIT above the ceilings of context.h.
+ * ERR_REFUSED for what a context may not hold (devices), by name, and for
+ * sockets as sources; below a source sockets are skipped, since no layer holds
+ * one. ERR_UNAVAILABLE for a file that changes under our hands; ERR_LIMIT
+ * above the ceilings of context.h.
  */
 #pragma once
 
@@ -35,17 +36,46 @@ struct source_entry {
 	char *block; /* SOURCE_BLOCK bytes to work with */
 };
 
+enum source_verdict {
+	SOURCE_TAKE,
+	SOURCE_ENTER, /* a directory that only counts for what is taken below it */
+	SOURCE_SKIP,
+};
+
+struct source_filter {
+	enum source_verdict (*judge)(void *ctx, const char *path, bool directory);
+	void *ctx;
+};
+
+struct source {
+	int fd;              /* the root that it is in */
+	const char *path;    /* in there: absolute, clean, without symlinks */
+	const char *written; /* for errors */
+	const char *name;    /* the last part of what was written, or of a wildcard's match */
+	bool matched;        /* by a wildcard: its name is news */
+	bool many;           /* there are others beside it */
+	bool devices;        /* it may hold some */
+	const struct source_filter *filter; /* or NULL */
+	bool opened; /* by source_walk(): what fails then is not that it is not there */
+};
+
 struct source_visitor {
+	int (*start)(void *ctx, const struct source *source, const struct source_entry *entry,
+		     struct err *err);
+	int (*finish)(void *ctx, struct err *err); /* or NULL */
 	int (*enter)(void *ctx, const struct source_entry *entry, struct err *err);
 	int (*leave)(void *ctx, const struct source_entry *entry, struct err *err); /* or NULL */
 	int (*file)(void *ctx, const struct source_entry *entry, struct err *err);
 	int (*link)(void *ctx, const struct source_entry *entry, struct err *err);
+	int (*node)(void *ctx, const struct source_entry *entry,
+		    struct err *err); /* fifo, device */
 	void *ctx;
 	const struct cancel *cancel;
 };
 
-int source_walk(int contextfd, const char *source, const struct source_visitor *visitor,
-		struct err *err) MUST_CHECK;
+/* ERR_OS with ENOENT, ENOTDIR or ELOOP for a source that is not there. */
+int source_walk(struct source *source, const struct source_visitor *visitor, struct err *err)
+	MUST_CHECK;
 
 /*
  * Give a file's bytes in blocks at multiples of SOURCE_BLOCK; blocks of zeros

@@ -92,6 +92,9 @@ json_t *task_format(const struct task *task)
 	set_text(value, "agent", task->agent_path);
 	set_text(value, "store", task->store_path);
 	(void)json_object_set_new(value, "fresh", json_boolean(task->fresh));
+	(void)json_object_set_new(value, "excludes",
+				  words_json(task->excludes, task->exclude_count));
+	(void)json_object_set_new(value, "parents", json_boolean(task->parents));
 	if (task->content)
 		(void)json_object_set_new(value, "content", digest_json(task->content));
 	if (task->components)
@@ -246,6 +249,8 @@ static int parse_parts(struct task *task, struct err *err)
 	    parse_layers(value, task, err) < 0 ||
 	    parse_words(value, "argv", &task->argv, &task->argc, err) < 0 ||
 	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||
+	    parse_words(value, "excludes", &task->excludes, &task->exclude_count, err) < 0 ||
+	    json_get_bool(value, "", "parents", &task->parents, err) < 0 ||
 	    parse_content(value, task, err) < 0 || parse_hosts(value, task, err) < 0 ||
 	    parse_numbers(value, task, err) < 0 || parse_codec(value, task, err) < 0)
 		return -1;
@@ -280,6 +285,7 @@ void task_done(struct task *task)
 	free(task->layers);
 	free(task->argv);
 	free(task->env);
+	free(task->excludes);
 	free(task->hosts);
 	json_decref(task->document);
 	*task = (struct task){0};

@@ -34,8 +34,11 @@ struct task {
 	size_t env_count;
 	const char *workdir; /* WORKDIR: the one to make */
 	const char *user;
-	const char *chown;             /* or NULL */
-	const char *chmod;             /* or NULL */
+	const char *chown;     /* or NULL */
+	const char *chmod;     /* or NULL */
+	const char **excludes; /* COPY */
+	size_t exclude_count;
+	bool parents;                  /* COPY */
 	const struct digest *content;  /* COPY: what the key says is read; or NULL */
 	struct digest content_storage; /* of a parsed task */
 	enum network_mode network;

@@ -154,9 +154,15 @@ static int work_copy(void *ctx, int rootfd, struct err *err)
 	const struct step_work *work = ctx;
 	const struct task *task = &work->task;
 	struct copy_spec spec = {
-		.contextfd = WORK_FD_CONTEXT,
-		.sources = task->argv,
-		.source_count = task->argc - 1,
+		.sources =
+			{
+				.fd = WORK_FD_CONTEXT,
+				.paths = task->argv,
+				.count = task->argc - 1,
+				.excludes = task->excludes,
+				.exclude_count = task->exclude_count,
+				.parents = task->parents,
+			},
 		.destination = task->argv[task->argc - 1],
 		.workdir = task->workdir,
 		.chown = task->chown,

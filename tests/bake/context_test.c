@@ -3,6 +3,7 @@
 #include "tests/bake/scene.h"
 
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
 
@@ -26,7 +27,11 @@ static struct digest digest_source(const struct scene *scene, const char *source
 	struct digest digest;
 	struct err err = {0};
 
-	check_ok(context_digest(scene->contextfd, &source, 1, NULL, &digest, &err), &err);
+	check_ok(context_digest(&(struct context_sources){.fd = scene->contextfd,
+							  .paths = &source,
+							  .count = 1},
+				NULL, &digest, &err),
+		 &err);
 	return digest;
 }
 
@@ -195,8 +200,11 @@ static void links_stay_inside(void **state)
 	assert_true(digest_equal(&file, &followed));
 	followed = digest_source(scene, "up");
 	assert_true(digest_equal(&file, &followed));
-	check_err(context_digest(scene->contextfd, &source, 1, NULL, &none, &err), &err,
-		  ERR_NOT_FOUND);
+	check_err(context_digest(&(struct context_sources){.fd = scene->contextfd,
+							   .paths = &source,
+							   .count = 1},
+				 NULL, &none, &err),
+		  &err, ERR_NOT_FOUND);
 }
 
 static void check_refused(const struct scene *scene, const char *source, enum err_kind kind,
@@ -205,7 +213,11 @@ static void check_refused(const struct scene *scene, const char *source, enum er
 	struct digest digest;
 	struct err err = {0};
 
-	check_err(context_digest(scene->contextfd, &source, 1, NULL, &digest, &err), &err, kind);
+	check_err(context_digest(&(struct context_sources){.fd = scene->contextfd,
+							   .paths = &source,
+							   .count = 1},
+				 NULL, &digest, &err),
+		  &err, kind);
 	if (!strstr(err.text, says))
 		fail_msg("said \"%s\", not \"%s\"", err.text, says);
 }
@@ -217,7 +229,7 @@ static void what_is_missing_is_named_with_its_neighbour(void **state)
 	make_tree(scene, "context/src");
 	scene_link(scene, "context/dangling", "nowhere");
 	check_refused(scene, "scr", ERR_NOT_FOUND,
-		      "COPY: scr is not in the context; did you mean src?");
+		      "COPY: scr is not in the context; did you mean src? (the context is /tmp/");
 	check_refused(scene, "src/1.tx", ERR_NOT_FOUND, "did you mean 1.txt?");
 	check_refused(scene, "src/sbu/f", ERR_NOT_FOUND, "did you mean sub?");
 	check_refused(scene, "src/1.txt/x", ERR_NOT_FOUND, "src/1.txt/x is not in the context");
@@ -228,10 +240,12 @@ static void what_is_missing_is_named_with_its_neighbour(void **state)
 	check_refused(scene, "zzzzzzz", ERR_NOT_FOUND, "zzzzzzz is not in the context");
 }
 
-static void sockets_devices_and_fifos_are_refused(void **state)
+static void fifos_count_and_sockets_are_left_out(void **state)
 {
 	struct scene *scene = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct digest digest;
+	struct digest empty;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	scene_dir(scene, "context/a", 0755);
@@ -240,13 +254,29 @@ static void sockets_devices_and_fifos_are_refused(void **state)
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/context/b/sock",
 		       scene->path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	check_refused(scene, "a", ERR_REFUSED,
-		      "pipe: COPY takes files, directories and links, this is a fifo");
-	check_refused(scene, "a/pipe", ERR_REFUSED, "this is a fifo");
-	check_refused(scene, "b", ERR_REFUSED, "this is a socket");
+	scene_dir(scene, "context/none", 0755);
+	empty = digest_source(scene, "none");
+	digest = digest_source(scene, "b");
+	assert_true(digest_equal(&digest, &empty));
+	digest = digest_source(scene, "a");
+	assert_false(digest_equal(&digest, &empty));
+	digest = digest_source(scene, "a/pipe");
+	check_refused(scene, "b/sock", ERR_REFUSED,
+		      "sock: COPY takes files, directories and links, this is a socket");
 }
 
-static void an_ignore_file_is_not_ignored(void **state)
+static void devices_of_a_context_are_refused(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_dir(scene, "context/a", 0755);
+	if (mknodat(scene->fd, "context/a/null", S_IFCHR | 0666, makedev(1, 3)) < 0)
+		skip();
+	check_refused(scene, "a", ERR_REFUSED,
+		      "null: COPY takes files, directories and links, this is a device");
+}
+
+static void an_ignore_file_is_judged_at_once(void **state)
 {
 	struct scene *scene = *state;
 	struct err err = {0};
@@ -255,7 +285,11 @@ static void an_ignore_file_is_not_ignored(void **state)
 	scene_file(scene, "context/.dockerignore", "", 0644);
 	check_ok(context_check(scene->contextfd, &err), &err);
 	scene_file(scene, "context/.dockerignore", "f\n", 0644);
+	check_ok(context_check(scene->contextfd, &err), &err);
+	scene_file(scene, "context/.dockerignore", "f\n\na[\n", 0644);
 	check_err(context_check(scene->contextfd, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text,
+			    ".dockerignore line 3: a[ is no pattern: a [ or a \\ in it has no end");
 }
 
 static void several_sources_are_in_order(void **state)
@@ -269,10 +303,18 @@ static void several_sources_are_in_order(void **state)
 
 	scene_file(scene, "context/a", "a", 0644);
 	scene_file(scene, "context/b", "b", 0644);
-	check_ok(context_digest(scene->contextfd, ab, 2, NULL, &first, &err), &err);
-	check_ok(context_digest(scene->contextfd, ba, 2, NULL, &second, &err), &err);
+	check_ok(context_digest(
+			 &(struct context_sources){.fd = scene->contextfd, .paths = ab, .count = 2},
+			 NULL, &first, &err),
+		 &err);
+	check_ok(context_digest(
+			 &(struct context_sources){.fd = scene->contextfd, .paths = ba, .count = 2},
+			 NULL, &second, &err),
+		 &err);
 	assert_false(digest_equal(&first, &second));
-	check_err(context_digest(-1, ab, 2, NULL, &second, &err), &err, ERR_INVALID);
+	check_err(context_digest(&(struct context_sources){.fd = -1, .paths = ab, .count = 2}, NULL,
+				 &second, &err),
+		  &err, ERR_INVALID);
 }
 
 static void names_of_any_bytes_are_read(void **state)
@@ -316,8 +358,11 @@ static void a_cancel_ends_it(void **state)
 	make_tree(scene, "context/a");
 	check_ok(cancel_init(&cancel, &err), &err);
 	cancel_raise(&cancel);
-	check_err(context_digest(scene->contextfd, &source, 1, &cancel, &digest, &err), &err,
-		  ERR_CANCELLED);
+	check_err(context_digest(&(struct context_sources){.fd = scene->contextfd,
+							   .paths = &source,
+							   .count = 1},
+				 &cancel, &digest, &err),
+		  &err, ERR_CANCELLED);
 	cancel_done(&cancel);
 }
 
@@ -333,8 +378,9 @@ int main(void)
 		SCENE_TEST(holes_and_zeros_are_the_same),
 		SCENE_TEST(links_stay_inside),
 		SCENE_TEST(what_is_missing_is_named_with_its_neighbour),
-		SCENE_TEST(sockets_devices_and_fifos_are_refused),
-		SCENE_TEST(an_ignore_file_is_not_ignored),
+		SCENE_TEST(fifos_count_and_sockets_are_left_out),
+		SCENE_TEST(devices_of_a_context_are_refused),
+		SCENE_TEST(an_ignore_file_is_judged_at_once),
 		SCENE_TEST(several_sources_are_in_order),
 		SCENE_TEST(names_of_any_bytes_are_read),
 		SCENE_TEST(depth_has_a_ceiling),

@@ -27,9 +27,7 @@ static struct copy_spec make_spec(const struct scene *scene, const char *const *
 				  size_t count, const char *destination)
 {
 	return (struct copy_spec){
-		.contextfd = scene->contextfd,
-		.sources = sources,
-		.source_count = count,
+		.sources = {.fd = scene->contextfd, .paths = sources, .count = count},
 		.destination = destination,
 		.workdir = "/",
 	};
@@ -441,7 +439,7 @@ static void only_the_bytes_that_the_key_names_are_copied(void **state)
 	scene_link(scene, "context/d/l", "x");
 	scene_file(scene, "context/f", "x", 0644);
 	assert_int_equal(linkat(scene->fd, "context/d/sub/g", scene->fd, "context/d/h", 0), 0);
-	check_ok(context_digest(scene->contextfd, sources, 2, NULL, &digest, &err), &err);
+	check_ok(context_digest(&spec.sources, NULL, &digest, &err), &err);
 	spec.content = &digest;
 	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
 	scene_file(scene, "context/f", "y", 0644);
@@ -457,8 +455,8 @@ static void a_missing_source_is_named(void **state)
 	scene_file(scene, "context/file", "x", 0644);
 	check_refused(scene, &spec, ERR_NOT_FOUND,
 		      "COPY: fiel is not in the context; did you mean file?");
-	spec.chmod = "u+x";
-	check_refused(scene, &spec, ERR_REFUSED, "symbolic modes");
+	spec.chmod = "u+q";
+	check_refused(scene, &spec, ERR_REFUSED, "expected octal");
 }
 
 static void check_found(const struct scene *scene, const char *text, uid_t uid, gid_t gid)

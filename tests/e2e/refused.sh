@@ -65,9 +65,9 @@ same "what an error quotes of a spec does not steer a terminal" \
 	"$(printf '{"base": "scratch", "a\\u001b[31m": 1}' >"$work/key.json"
 	script -qec "'$HEARTH' bake '$work/key.json'" /dev/null | grep -c $'\033')" 0
 mkdir "$work/hidden"
-echo secret >"$work/hidden/.dockerignore"
+echo "secret[" >"$work/hidden/.dockerignore"
 spec "$work/hidden.json" "$nowhere" "COPY . /all"
-refused "a context with patterns is refused before the pull" 65 'step 1.*dockerignore' \
+refused "a context with a broken pattern is refused before the pull" 65 'step 1.*dockerignore' \
 	hearth bake "$work/hidden.json" --context "$work/hidden"
 check "none of these made a machine or pulled" test -z \
 	"$(find "$HEARTH_DATA/machines" "$HEARTH_DATA/trees" -mindepth 1 2>/dev/null)"

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sources_missing.c - a source that is not there: what is missing, and what is there instead. */
+#include "bake/sources_priv.h"
+
+#include "layers/base/fd.h"
+#include "layers/base/names.h"
+#include "layers/base/nearest.h"
+#include "layers/base/path.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#define SOURCES_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
+
+/* Where the context is, to end a message with; an image is named in its midst. */
+static void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
+{
+	char link[64];
+	char path[PATH_TEXT_MAX - 64];
+	ssize_t n;
+
+	text[0] = '\0';
+	if (spec->image)
+		return;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", spec->fd);
+	n = readlink(link, path, sizeof(path));
+	if (n > 0)
+		(void)snprintf(text, PATH_TEXT_MAX, " (the context is %.*s)", (int)n, path);
+}
+
+static const char *sources_name_root(const struct context_sources *spec)
+{
+	return spec->image ? spec->label : "the context";
+}
+
+/* The name itself is there, and leads no further. */
+static int sources_refuse_end(int dirfd, const char *name, const struct context_sources *spec,
+			      const char *written, struct err *err)
+{
+	const char *why = "is no directory";
+	char root[PATH_TEXT_MAX];
+	struct stat st;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		why = "is a link that leads elsewhere";
+	sources_show_root(spec, root);
+	return err_set(err, ERR_NOT_FOUND, "%s is not in %s: %s %s%s", written,
+		       sources_name_root(spec), name, why, root);
+}
+
+/* Go as far as there are directories; *part is the first that is missing. */
+static int sources_open_last(int rootfd, struct str clean, struct str *part)
+{
+	auto_close int dirfd = openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_buf struct buf below = BUF_INIT(PATH_TEXT_MAX);
+	struct err ignored;
+
+	while (dirfd >= 0 && path_next(&clean, part)) {
+		int next = -1;
+
+		if (buf_addf(&below, &ignored, "/" STR_FMT, STR_ARG(*part)) == 0)
+			next = fd_open_in_root(rootfd, below.ptr, O_RDONLY | O_DIRECTORY, 0,
+					       &ignored);
+		if (next < 0)
+			break;
+		auto_close_release(&dirfd);
+		dirfd = next;
+	}
+	return steal_fd(&dirfd);
+}
+
+int sources_refuse_missing(const struct context_sources *spec, const char *written,
+			   struct str clean, struct err *err)
+{
+	auto_names struct names names = {0};
+	struct nearest nearest;
+	struct err ignored;
+	struct str part = STR("");
+	auto_close int dirfd = sources_open_last(spec->fd, clean, &part);
+	char root[PATH_TEXT_MAX];
+
+	sources_show_root(spec, root);
+	nearest_init(&nearest, part);
+	if (dirfd >= 0 && names_read(dirfd, SOURCES_NAMES_MAX, &names, &ignored) == 0) {
+		for (size_t i = 0; i < names.count; i++)
+			nearest_offer(&nearest, str_of(names.at[i]));
+	}
+	if (str_equal(str_of(nearest.name), part))
+		return sources_refuse_end(dirfd, nearest.name, spec, written, err);
+	return err_set(err, ERR_NOT_FOUND, "%s is not in %s%s%s%s%s", written,
+		       sources_name_root(spec), *nearest.name ? "; did you mean " : "",
+		       nearest.name, *nearest.name ? "?" : "", root);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sources_priv.h - what the words of a COPY name in its context: the walk of
+ * all its sources (source_priv.h), one after the other.
+ *
+ * A source is cleaned as text ("dir/." is "dir", ".." stops at the root), then
+ * resolved in the root; symlinks on its way, and itself, are followed inside.
+ * With `*`, `?` or `[` in it, it is all that matches, in byte order, nothing
+ * being followed from the first such part on; no match is no error. With
+ * `parents` the source is what stands before a part that is ".", else the
+ * root, and of it is taken what the rest matches, as a pattern.
+ *
+ * What --exclude names is left out: of a directory below it, and of what a
+ * wildcard matched by its own name. What the context's .dockerignore hides is
+ * not there.
+ *
+ * ERR_NOT_FOUND for a source that is not there: it says which rule hid it, or
+ * what is there instead.
+ */
+#pragma once
+
+#include "bake/context.h"
+#include "bake/source_priv.h"
+
+int sources_walk(const struct context_sources *spec, const struct source_visitor *visitor,
+		 struct err *err) MUST_CHECK;
+
+/* ERR_NOT_FOUND in words; clean is the path as text. */
+int sources_refuse_missing(const struct context_sources *spec, const char *written,
+			   struct str clean, struct err *err) MUST_CHECK;
