@@ -12,6 +12,21 @@ json_t *convert_request_format(struct store *store, enum layer_codec codec)
 	return value;
 }
 
+int convert_ask_image(const struct asker *asker, const struct digest *manifest,
+		      enum layer_codec codec, struct digest *out, struct err *err)
+{
+	AUTO(json) json_t *request = convert_request_format(asker->store, codec);
+	AUTO(json) json_t *answer = NULL;
+	char text[DIGEST_TEXT_MAX];
+	struct str name;
+
+	(void)json_object_set_new(request, "manifest", json_string(digest_format(manifest, text)));
+	if (asker_call(asker, "convert", request, &answer, err) < 0 ||
+	    json_need_string(answer, "", "manifest", &name, err) < 0)
+		return -1;
+	return digest_parse(name, out, err);
+}
+
 json_t *convert_layer_format(const struct state_layer *layer)
 {
 	json_t *value = json_object();

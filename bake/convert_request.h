@@ -7,12 +7,17 @@
  */
 #pragma once
 
+#include "bake/asker.h"
 #include "bake/state.h"
 #include "layers/codec.h"
 #include "layers/variant.h"
 
 /* Without layers or manifest yet. */
 json_t *convert_request_format(struct store *store, enum layer_codec codec);
+
+/* Have an image converted; the asker's worker is hearth-worker. */
+int convert_ask_image(const struct asker *asker, const struct digest *manifest,
+		      enum layer_codec codec, struct digest *out, struct err *err) MUST_CHECK;
 
 /* One of `layers`, and back. */
 json_t *convert_layer_format(const struct state_layer *layer);

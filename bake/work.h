@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work.h - the roles of hearth-worker and hearth-puller: a step that runs, an
- * image that is pulled, layers that change their codec, a host that is examined. Each serves one
- *request and ends. A step's worker is forked by a process that has loaded everything (crew.h).
+ * image that is pulled, layers that change their codec, a host that is
+ * examined. Each serves one request and ends. A step's worker is forked by a
+ * process that has loaded everything (crew.h).
  *
  * A role is started with these descriptors; those it does not have are
  * /dev/null:

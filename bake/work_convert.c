@@ -4,6 +4,7 @@
 #include "bake/wire.h"
 #include "bake/work.h"
 #include "layers/base/thread.h"
+#include "registry/convert.h"
 
 #include <poll.h>
 
@@ -71,14 +72,29 @@ static int work_layers(struct convert_work *work, struct err *err)
 	return 0;
 }
 
-static int work_watched(struct convert_work *work, struct err *err)
+static int work_image(struct convert_work *work, json_t *answer, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct digest digest;
+	struct str name;
+
+	if (json_need_string(work->request, "", "manifest", &name, err) < 0 ||
+	    digest_parse(name, &digest, err) < 0 ||
+	    convert_image(work->store, &digest, work->codec, &work->cancel, &digest, err) < 0)
+		return -1;
+	(void)json_object_set_new(answer, "manifest", json_string(digest_format(&digest, text)));
+	return 0;
+}
+
+static int work_watched(struct convert_work *work, json_t *answer, struct err *err)
 {
 	pthread_t watcher;
 	int result;
 
 	if (thread_start(&watcher, work_watch, work, err) < 0)
 		return -1;
-	result = work_layers(work, err);
+	result = json_object_get(work->request, "manifest") ? work_image(work, answer, err)
+							    : work_layers(work, err);
 	cancel_raise(&work->ended);
 	(void)pthread_join(watcher, NULL);
 	return result;
@@ -87,15 +103,18 @@ static int work_watched(struct convert_work *work, struct err *err)
 int work_convert(void)
 {
 	struct convert_work work = {0};
+	AUTO(json) json_t *answer = json_object();
 	struct err err = {0};
 	struct err gone;
 	int result = -1;
 
 	if (cancel_init(&work.cancel, &err) == 0 && cancel_init(&work.ended, &err) == 0 &&
 	    work_open(&work, &err) == 0)
-		result = work_watched(&work, &err);
-
-	AUTO(json) json_t *answer = result == 0 ? json_object() : wire_error(&err, 0);
+		result = work_watched(&work, answer, &err);
+	if (result < 0) {
+		json_decref(answer);
+		answer = wire_error(&err, 0);
+	}
 
 	store_close(work.store);
 	json_decref(work.request);
