@@ -41,23 +41,25 @@ static bool why_is_like(const json_t *a, const json_t *b)
 		json_equal(json_object_get(a, "parent"), json_object_get(b, "parent")));
 }
 
-static int why_consider(void *ctx, const struct step_record *record, struct err *err)
+static int why_consider(void *ctx, const struct step_record *hot, struct err *err)
 {
 	struct why_search *search = ctx;
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	size_t likeness;
 
-	(void)err;
-	if (!record->components || !why_is_like(record->components, search->components))
+	if (step_find(search->meta, &hot->key, true, &record, err) < 0)
+		return -1;
+	if (!record.components || !why_is_like(record.components, search->components))
 		return 0;
-	likeness = differences_likeness(record->components, search->components);
+	likeness = differences_likeness(record.components, search->components);
 	if (search->found && (likeness < search->likeness ||
-			      (likeness == search->likeness && record->created_ms < search->at_ms)))
+			      (likeness == search->likeness && record.created_ms < search->at_ms)))
 		return 0;
 	json_decref(search->found);
-	search->found = json_incref(record->components);
-	search->key = record->key;
+	search->found = json_incref(record.components);
+	search->key = record.key;
 	search->likeness = likeness;
-	search->at_ms = record->created_ms;
+	search->at_ms = record.created_ms;
 	return 0;
 }
 
@@ -123,7 +125,10 @@ static int why_compare(struct bake *bake, const struct bake_key *key, size_t abo
 	struct why_search search = {.components = components};
 	AUTO(json) json_t *found = NULL;
 
-	if (bake_snapshot(bake, err) < 0 || step_each(bake->meta, why_consider, &search, err) < 0)
+	if (bake_snapshot(bake, err) < 0)
+		return -1;
+	search.meta = bake->meta;
+	if (step_each(bake->meta, why_consider, &search, err) < 0)
 		return -1;
 	found = search.found;
 	if (!found) {
