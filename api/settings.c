@@ -136,6 +136,13 @@ bool settings_terminal(int *out_columns)
 	return true;
 }
 
+const char *settings_source_date_epoch(void)
+{
+	const char *text = getenv("SOURCE_DATE_EPOCH");
+
+	return text && *text ? text : NULL;
+}
+
 char *settings_docker_config(void)
 {
 	const char *dir = getenv("DOCKER_CONFIG");

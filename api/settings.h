@@ -9,11 +9,12 @@
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
  *	DOCKER_CONFIG     the directory of config.json, for credentials
+ *	SOURCE_DATE_EPOCH the latest time in a reproducible image, in seconds
  *
  * HEARTH_DATA and HEARTH_MAP_BYTES that are set but empty are ERR_INVALID: they
  * are a script's mistake, and the default is another data directory. A switch
- * that is empty is off. DOCKER_CONFIG, HOME and XDG_DATA_HOME are not ours, and
- * count as unset then, as elsewhere.
+ * that is empty is off. DOCKER_CONFIG, SOURCE_DATE_EPOCH, HOME and XDG_DATA_HOME
+ * are not ours, and count as unset then, as elsewhere.
  */
 #pragma once
 
@@ -27,6 +28,9 @@ int settings_log(struct err *err) MUST_CHECK;
 
 /* Whether a live display is wanted on standard error, and how wide it is. */
 bool settings_terminal(int *out_columns);
+
+/* SOURCE_DATE_EPOCH as it is, or NULL. */
+const char *settings_source_date_epoch(void);
 
 /* The path of Docker's config.json, or NULL. The caller frees it. */
 char *settings_docker_config(void);

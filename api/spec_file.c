@@ -2,6 +2,7 @@
 #include "api/spec_file.h"
 
 #include "api/human.h"
+#include "api/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,28 @@ static void spec_file_warn(const char *path, const char *warning)
 	(void)fprintf(stderr, "hearth: warning: %s: %s\n", name, text);
 }
 
+/* --source-date-epoch; or the variable, for a spec that is to be reproducible. */
+static int spec_file_read_epoch(const struct cli *cli, struct spec *out, struct err *err)
+{
+	const char *given = cli_text(cli, "source-date-epoch");
+	const char *name = given ? "--source-date-epoch" : "SOURCE_DATE_EPOCH";
+	uint64_t seconds;
+	struct str rest;
+
+	if (!given && out->reproducible)
+		given = settings_source_date_epoch();
+	if (!given)
+		return 0;
+	rest = str_of(given);
+	if (!str_take_number(&rest, &seconds) || rest.len > 0 || seconds > SPEC_EPOCH_MAX)
+		return err_set(err, ERR_INVALID,
+			       "%s: expected seconds since 1970, at most %lld, found %s", name,
+			       (long long)SPEC_EPOCH_MAX, given);
+	out->reproducible = true;
+	out->source_date_epoch = (int64_t)seconds;
+	return 0;
+}
+
 int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
 {
 	const char *path = cli->args[0];
@@ -94,6 +117,8 @@ int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
 		out->base = str_of(base);
 	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
 		return err_ctx(err, "--platform");
+	if (spec_file_read_epoch(cli, out, err) < 0)
+		return -1;
 	for (size_t i = 0; i < json_array_size(out->warnings); i++)
 		spec_file_warn(path, json_string_value(json_array_get(out->warnings, i)));
 	return 0;

@@ -66,6 +66,14 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 	return 0;
 }
 
+/* Nothing was made before 1970: a base that says so has no better time to tell. */
+static int64_t bake_epoch(const struct bake *bake)
+{
+	if (bake->spec->source_date_epoch != SPEC_EPOCH_OF_BASE)
+		return bake->spec->source_date_epoch;
+	return bake->created_ms > 0 ? bake->created_ms / 1000 : 0;
+}
+
 static int bake_resolve_base(struct bake *bake, struct err *err)
 {
 	bool cached;
@@ -79,6 +87,7 @@ static int bake_resolve_base(struct bake *bake, struct err *err)
 	if (json_get_string(bake->state.config, "", "created", &created, err) == 1 &&
 	    clock_parse(created, &bake->created_ms, err) < 0)
 		bake->created_ms = 0; /* a base may say anything */
+	bake->clamp = bake_epoch(bake);
 	bake_tell(bake, (struct bake_event){
 				.kind = BAKE_BASE_DONE, .digest = &bake->base, .cached = cached});
 	return 0;

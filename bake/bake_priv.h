@@ -23,6 +23,7 @@ struct bake {
 	size_t base_layers; /* of those, the lowest */
 	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
 	int64_t created_ms; /* of the last step, or the base */
+	int64_t clamp;      /* seconds; of a reproducible bake */
 	size_t step;        /* from 1 */
 	struct bake_result result;
 };
@@ -40,6 +41,12 @@ int bake_begin(struct bake *bake, const struct spec *spec, const struct bake_opt
 void bake_end(struct bake *bake, int result);
 
 void bake_tell(const struct bake *bake, struct bake_event event);
+
+/* What times become in a reproducible bake, or NULL. */
+static inline const int64_t *bake_clamp(const struct bake *bake)
+{
+	return bake->spec->reproducible ? &bake->clamp : NULL;
+}
 
 /* Whether step bake->step is made although there is a record. */
 bool bake_anew(const struct bake *bake);

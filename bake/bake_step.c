@@ -32,6 +32,11 @@ void bake_end_snapshot(struct bake *bake)
 	meta_abort(steal_ptr(&bake->meta));
 }
 
+static void bake_set_time(struct bake *bake, int64_t made_ms)
+{
+	bake->created_ms = bake->spec->reproducible ? bake->clamp * 1000 : made_ms;
+}
+
 int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
 {
 	const struct instruction *instruction = &bake->steps[bake->step - 1];
@@ -43,13 +48,14 @@ int bake_apply_record(struct bake *bake, const struct step_record *record, struc
 
 	(void)snprintf(layer.media_type, sizeof(layer.media_type), "%s",
 		       manifest_layer_type(record->codec));
-	bake->created_ms = record->created_ms;
-	return state_add_step(&bake->state, buf_str(&instruction->text), record->created_ms,
+	bake_set_time(bake, record->created_ms);
+	return state_add_step(&bake->state, buf_str(&instruction->text), bake->created_ms,
 			      record->empty ? NULL : &layer, err);
 }
 
 int bake_apply_nothing(struct bake *bake, struct err *err)
 {
+	bake_set_time(bake, bake->created_ms);
 	return state_add_step(&bake->state, buf_str(&bake->steps[bake->step - 1].text),
 			      bake->created_ms, NULL, err);
 }
@@ -122,6 +128,7 @@ int bake_key_step(struct bake *bake, const struct instruction *ready, struct bak
 		.instruction = buf_str(&ready->text),
 		.content = ready->kind == INSTRUCTION_COPY ? &out->content : NULL,
 		.network_none = ready->network_none,
+		.clamp = bake_clamp(bake),
 	};
 	if (bake_digest_sources(bake, ready, &out->content, err) < 0)
 		return -1;

@@ -11,6 +11,7 @@
  *	C  content                       32 bytes; absent where nothing is read
  *	O  A  R  platform                os, architecture, variant
  *	N  network                       "open" or "none"
+ *	T  clamp                         8 bytes, little endian; absent where times are kept
  */
 #include "bake/key_priv.h"
 
@@ -53,6 +54,7 @@ static const char *key_network(const struct key_parts *parts)
 int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 {
 	char version[16];
+	char clamp[8];
 
 	key_number(KEY_VERSION, version);
 	key_number(KEY_EPOCH, version + 8);
@@ -68,7 +70,12 @@ int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 		return -1;
 	if (key_platform(&parts->state->platform, out, err) < 0)
 		return -1;
-	return key_field(out, 'N', str_of(key_network(parts)), err);
+	if (key_field(out, 'N', str_of(key_network(parts)), err) < 0)
+		return -1;
+	if (!parts->clamp)
+		return 0;
+	key_number((uint64_t)*parts->clamp, clamp);
+	return key_field(out, 'T', (struct str){clamp, sizeof(clamp)}, err);
 }
 
 void key_make(const struct key_parts *parts, struct digest *out)
@@ -103,5 +110,7 @@ json_t *key_components(const struct key_parts *parts)
 	json_object_set_new(object, "platform",
 			    json_string(platform_format(&parts->state->platform, platform)));
 	json_object_set_new(object, "network", json_string(key_network(parts)));
+	if (parts->clamp)
+		json_object_set_new(object, "clamp", json_integer(*parts->clamp));
 	return object;
 }

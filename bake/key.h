@@ -5,8 +5,9 @@
  *
  * The parent's chain id, the configuration that the step can see, the
  * canonical instruction, the digest of what COPY reads, the platform, the
- * network policy and the builder's epoch. Secrets, limits, proxies, extra
- * hosts and times are in no key. The encoding is injective: no two lists of
+ * network policy, the builder's epoch, and the time that a reproducible bake
+ * clamps to. Secrets, limits, proxies, extra
+ * hosts and other times are in no key. The encoding is injective: no two lists of
  * fields have the same bytes.
  */
 #pragma once
@@ -22,6 +23,7 @@ struct key_parts {
 	struct str instruction;       /* canonical, and from expand_instruction() */
 	const struct digest *content; /* of what is read from outside, or NULL */
 	bool network_none;
+	const int64_t *clamp; /* what later times in the layer become, in seconds; or NULL */
 };
 
 void key_make(const struct key_parts *parts, struct digest *out);

@@ -109,7 +109,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 		{"secrets", json_array_size(json_object_get(image, "secrets")) > 0},
 		{"push", json_array_size(json_object_get(image, "push")) > 0},
 		{"cache", json_object_size(json_object_get(image, "cache")) > 0},
-		{"reproducible", json_is_true(json_object_get(image, "reproducible"))},
 		{"network.egress.mode other than open",
 		 json_is_string(mode) && strcmp(json_string_value(mode), "open") != 0},
 		{"network.egress.allow", json_array_size(json_object_get(egress, "allow")) > 0},
@@ -206,13 +205,15 @@ static int spec_read_compression(const json_t *image, const char *path, struct s
 static int spec_read_image(const json_t *image, const char *path, struct spec *out, struct err *err)
 {
 	out->timeout_ms = SPEC_TIMEOUT_DEFAULT_MS;
+	out->source_date_epoch = SPEC_EPOCH_OF_BASE;
 	if (spec_read_base(image, path, out, err) < 0 ||
 	    spec_read_steps(image, path, out, err) < 0 ||
 	    spec_read_platform(image, path, out, err) < 0 ||
 	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
 	    json_get_string(image, path, "context", &out->context, err) < 0 ||
-	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0)
+	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0 ||
+	    json_get_bool(image, path, "reproducible", &out->reproducible, err) < 0)
 		return -1;
 	return spec_refuse_later(image, path, err);
 }

@@ -18,6 +18,8 @@
 #define SPEC_MAX ((size_t)16 * 1024 * 1024)
 #define SPEC_STEPS_MAX 10000
 #define SPEC_TIMEOUT_DEFAULT_MS 3600000
+#define SPEC_EPOCH_OF_BASE (-1)
+#define SPEC_EPOCH_MAX 253402300799 /* the year 9999 ends */
 
 struct spec_resources {
 	uint64_t memory_mb; /* 0: no limit, here and below */
@@ -36,6 +38,8 @@ struct spec {
 	struct str context;           /* a directory as written, or "" */
 	enum layer_codec compression; /* of the image's own layers */
 	int64_t timeout_ms;           /* of a step */
+	bool reproducible;            /* no file, image or history is younger than that */
+	int64_t source_date_epoch;    /* seconds; SPEC_EPOCH_OF_BASE: when the base was made */
 	struct spec_resources resources;
 };
 

@@ -97,6 +97,8 @@ json_t *task_format(const struct task *task)
 	(void)json_object_set_new(value, "parents", json_boolean(task->parents));
 	if (task->content)
 		(void)json_object_set_new(value, "content", digest_json(task->content));
+	if (task->clamp)
+		(void)json_object_set_new(value, "clamp", json_integer(*task->clamp));
 	if (task->components)
 		(void)json_object_set(value, "components", task->components);
 	return value;
@@ -240,6 +242,15 @@ static int parse_content(const json_t *object, struct task *task, struct err *er
 	return parse_digest(object, "content", &task->content_storage, err);
 }
 
+static int parse_clamp(const json_t *object, struct task *task, struct err *err)
+{
+	int found = json_get_int(object, "", "clamp", &task->clamp_storage, err);
+
+	if (found == 1)
+		task->clamp = &task->clamp_storage;
+	return found < 0 ? -1 : 0;
+}
+
 static int parse_parts(struct task *task, struct err *err)
 {
 	const json_t *value = task->document;
@@ -251,8 +262,9 @@ static int parse_parts(struct task *task, struct err *err)
 	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||
 	    parse_words(value, "excludes", &task->excludes, &task->exclude_count, err) < 0 ||
 	    json_get_bool(value, "", "parents", &task->parents, err) < 0 ||
-	    parse_content(value, task, err) < 0 || parse_hosts(value, task, err) < 0 ||
-	    parse_numbers(value, task, err) < 0 || parse_codec(value, task, err) < 0)
+	    parse_content(value, task, err) < 0 || parse_clamp(value, task, err) < 0 ||
+	    parse_hosts(value, task, err) < 0 || parse_numbers(value, task, err) < 0 ||
+	    parse_codec(value, task, err) < 0)
 		return -1;
 	task->workdir = json_string_value(json_object_get(value, "workdir"));
 	task->user = json_string_value(json_object_get(value, "user"));
@@ -276,6 +288,8 @@ int task_parse(struct str text, struct task *out, struct err *err)
 	*out = task;
 	if (task.content)
 		out->content = &out->content_storage;
+	if (task.clamp)
+		out->clamp = &out->clamp_storage;
 	task = (struct task){0};
 	return 0;
 }

@@ -38,19 +38,21 @@ struct task {
 	const char *chmod;     /* or NULL */
 	const char **excludes; /* COPY */
 	size_t exclude_count;
-	bool parents;                  /* COPY */
 	const struct digest *content;  /* COPY: what the key says is read; or NULL */
 	struct digest content_storage; /* of a parsed task */
+	const int64_t *clamp;          /* later times in the layer become this; or NULL */
+	int64_t clamp_storage;         /* of a parsed task */
 	enum network_mode network;
+	enum layer_codec codec; /* of the layer that is made */
 	struct network_host *hosts;
 	size_t host_count;
 	struct machine_limits limits;
 	int64_t timeout_ms;
-	enum layer_codec codec; /* of the layer that is made */
-	const char *runtime;    /* or NULL */
+	const char *runtime; /* or NULL */
 	const char *agent_path;
 	const char *store_path;
 	uint64_t store_map_bytes;
+	bool parents;       /* COPY */
 	bool fresh;         /* run although there is a record */
 	json_t *components; /* borrowed; stored with the step */
 };

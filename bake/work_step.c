@@ -202,10 +202,13 @@ static int work_diff(struct step_work *work, int dirfd, const char *name, struct
 {
 	auto_close int upperfd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_close int lowerfd = -1;
-	struct diff_spec spec = {.upperfd = upperfd,
-				 .lowerfd = -1,
-				 .codec = work->task.codec,
-				 .cancel = &work->cancel};
+	struct diff_spec spec = {
+		.upperfd = upperfd,
+		.lowerfd = -1,
+		.codec = work->task.codec,
+		.clamp = work->task.clamp,
+		.cancel = &work->cancel,
+	};
 
 	if (upperfd < 0)
 		return err_os(err, errno, "open the upper directory");
@@ -232,7 +235,9 @@ static void work_fill_record(struct step_work *work)
 	record->diff_id = work->diff.info.diff_id;
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
-	record->content = work->diff.content;
+	/* Only a layer of the same times may stand in for it, and that needs no cut-off. */
+	if (!work->task.clamp)
+		record->content = work->diff.content;
 }
 
 /* Whether the new layer's tree is worth a place, as far as can be seen. 1, 0 or -1. */

@@ -19,7 +19,7 @@ int diff_open(int dirfd, const char *name, int flags, struct err *err)
 	return fd;
 }
 
-static void entry_time(const struct diff *diff, struct stat *stat)
+void diff_entry_time(const struct diff *diff, struct stat *stat)
 {
 	stat->st_mtim.tv_nsec = 0;
 	if (diff->spec->clamp && stat->st_mtim.tv_sec > *diff->spec->clamp)
@@ -31,7 +31,7 @@ static bool entry_time_differs(const struct diff *diff, const struct stat *stat)
 {
 	struct stat sealed = *stat;
 
-	entry_time(diff, &sealed);
+	diff_entry_time(diff, &sealed);
 	return sealed.st_mtim.tv_sec != stat->st_mtim.tv_sec || stat->st_mtim.tv_nsec != 0;
 }
 
@@ -87,7 +87,7 @@ int diff_emit_dir(struct diff *diff, struct diff_dir *dir, struct err *err)
 	if (entry_check_owner(&dir->stat, err) < 0 || entry_begin(diff, err) < 0)
 		return -1;
 	entry.path = buf_str(&path);
-	entry_time(diff, &entry.stat);
+	diff_entry_time(diff, &entry.stat);
 	dir->emitted = true;
 	return diff_tar_entry(diff->tar, &entry, err);
 }
@@ -117,7 +117,7 @@ static int emit_link(struct diff *diff, const struct stat *stat, struct err *err
 		return -1;
 	if (!entry.link)
 		return 0;
-	entry_time(diff, &entry.stat);
+	diff_entry_time(diff, &entry.stat);
 	return diff_tar_entry(diff->tar, &entry, err) < 0 ? -1 : 1;
 }
 
@@ -190,7 +190,7 @@ static int seal_file(const struct diff *diff, int fd, const struct stat *stat, s
 	const struct file_ref file = {.fd = fd};
 	struct stat sealed = *stat;
 
-	entry_time(diff, &sealed);
+	diff_entry_time(diff, &sealed);
 	if (attrs_strip(&diff->upper, &file, err) < 0)
 		return -1;
 	if (entry_time_differs(diff, stat) &&
@@ -213,7 +213,7 @@ int diff_emit_file(struct diff *diff, struct diff_dir *dir, int fd, const struct
 			       "it has %lld bytes, and no file may have more than %lld",
 			       (long long)stat->st_size, (long long)UNPACK_FILE_MAX);
 	diff_extents_read(&diff->extents, fd, stat);
-	entry_time(diff, &entry.stat);
+	diff_entry_time(diff, &entry.stat);
 	if (diff_tar_file(diff->tar, &entry, &diff->extents, err) < 0 ||
 	    emit_data(diff, fd, stat->st_size, err) < 0 || check_unchanged(fd, stat, err) < 0)
 		return -1;
@@ -239,7 +239,7 @@ int diff_emit_special(struct diff *diff, struct diff_dir *dir, const char *name,
 		target[n] = '\0';
 		entry.link = target;
 	}
-	entry_time(diff, &entry.stat);
+	diff_entry_time(diff, &entry.stat);
 	if (diff_tar_entry(diff->tar, &entry, err) < 0 || attrs_strip(&diff->upper, &file, err) < 0)
 		return -1;
 	if (utimensat(dir->fd, name,
@@ -254,7 +254,7 @@ int diff_seal_dir(struct diff *diff, const struct diff_dir *dir, struct err *err
 	const struct file_ref file = {.fd = dir->fd};
 	struct stat sealed = dir->stat;
 
-	entry_time(diff, &sealed);
+	diff_entry_time(diff, &sealed);
 	if (attrs_read(&diff->upper, &file, dir->stat.st_mode, err) < 0 ||
 	    attrs_strip(&diff->upper, &file, err) < 0)
 		return -1;

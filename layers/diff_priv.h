@@ -131,6 +131,9 @@ int diff_same_special(struct diff *diff, const struct diff_dir *dir, const char 
 	MUST_CHECK;
 int diff_same_dir(struct diff *diff, const struct diff_dir *dir, struct err *err) MUST_CHECK;
 
+/* What the time of an entry is in the tar. */
+void diff_entry_time(const struct diff *diff, struct stat *stat);
+
 /* diff_entry.c: the one at diff->path */
 int diff_emit_dir(struct diff *diff, struct diff_dir *dir, struct err *err) MUST_CHECK;
 int diff_emit_file(struct diff *diff, struct diff_dir *dir, int fd, const struct stat *stat,

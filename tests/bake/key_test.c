@@ -7,14 +7,18 @@
 
 static const struct platform amd64 = {"linux", "amd64", ""};
 
+static struct digest key_of(const struct key_parts *parts)
+{
+	struct digest key;
+
+	key_make(parts, &key);
+	return key;
+}
+
 static struct digest make_key(struct state *state, const char *instruction,
 			      const struct digest *content, bool network_none)
 {
-	struct key_parts parts = {state, str_of(instruction), content, network_none};
-	struct digest key;
-
-	key_make(&parts, &key);
-	return key;
+	return key_of(&(struct key_parts){state, str_of(instruction), content, network_none});
 }
 
 static void check_all_differ(const struct digest *keys, size_t count)
@@ -50,6 +54,7 @@ static void every_other_part_counts(void **unused)
 {
 	auto_state struct state state = {0};
 	struct state_layer layer = {.media_type = MEDIA_OCI_LAYER_ZSTD};
+	const int64_t clamps[] = {0, 1700000000};
 	struct digest keys[12];
 	struct digest content;
 	size_t count = 0;
@@ -69,6 +74,9 @@ static void every_other_part_counts(void **unused)
 	keys[count++] = make_key(&state, "RUN a", NULL, false);
 	check_ok(state_add_step(&state, STR("x"), 5, &layer, &err), &err);
 	keys[count++] = make_key(&state, "RUN a", NULL, false);
+	for (size_t i = 0; i < 2; i++)
+		keys[count++] = key_of(&(struct key_parts){
+			.state = &state, .instruction = STR("RUN a"), .clamp = &clamps[i]});
 	check_all_differ(keys, count);
 }
 

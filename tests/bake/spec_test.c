@@ -53,7 +53,7 @@ static void an_image_alone_will_do(void **state)
 {
 	static const char text[] =
 		"{\"base\": \"scratch\", \"platform\": \"linux/arm64/v8\", \"context\": \"src\","
-		" \"timeoutMs\": 5000, \"compression\": \"gzip\", \"reproducible\": false,"
+		" \"timeoutMs\": 5000, \"compression\": \"gzip\", \"reproducible\": true,"
 		" \"resources\": {\"cpu\": 1.5, \"memoryMb\": 512, \"pids\": 100},"
 		" \"secrets\": [], \"push\": [], \"cache\": {}, \"steps\": null,"
 		" \"network\": {\"egress\": {\"mode\": \"open\"}},"
@@ -70,6 +70,8 @@ static void an_image_alone_will_do(void **state)
 	assert_string_equal(spec.platform.variant, "v8");
 	assert_int_equal(spec.timeout_ms, 5000);
 	assert_int_equal(spec.compression, LAYER_GZIP);
+	assert_true(spec.reproducible);
+	assert_int_equal(spec.source_date_epoch, SPEC_EPOCH_OF_BASE);
 	assert_int_equal(spec.resources.memory_mb, 512);
 	assert_int_equal(spec.resources.pids, 100);
 	assert_true(spec.resources.cpu > 1.4 && spec.resources.cpu < 1.6);
@@ -173,7 +175,6 @@ static const struct {
 	{IMAGE("\"secrets\": [{\"id\": \"x\"}]"), ERR_UNSUPPORTED, "secrets: not supported yet"},
 	{IMAGE("\"push\": [\"x\"]"), ERR_UNSUPPORTED, "push: not supported yet"},
 	{IMAGE("\"cache\": {\"from\": [\"x\"]}"), ERR_UNSUPPORTED, "cache: not supported yet"},
-	{IMAGE("\"reproducible\": true"), ERR_UNSUPPORTED, "reproducible"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"deny\"}}"), ERR_UNSUPPORTED,
 	 "network.egress.mode"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"open\", \"deny\": [\"x\"]}}"),

@@ -20,6 +20,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	const char *argv[] = {"/bin/sh", "-c", "echo \xc3\xa9\n\"quoted\"", NULL};
 	const char *env[] = {"A=b", "EMPTY=", NULL};
 	struct task_layer layers[2] = {{.size = 7}, {.size = UINT32_MAX}};
+	const int64_t clamp = 1700000000;
 	struct digest content;
 	struct network_host host;
 	struct task task = {
@@ -34,6 +35,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 		.user = "",
 		.chown = "1:2",
 		.content = &content,
+		.clamp = &clamp,
 		.network = NETWORK_OPEN,
 		.hosts = &host,
 		.host_count = 1,
@@ -64,6 +66,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	assert_true(digest_equal(&back.key, &task.key));
 	assert_true(digest_equal(&back.parent, &task.parent));
 	assert_true(digest_equal(back.content, &content));
+	assert_int_equal(*back.clamp, clamp);
 	assert_int_equal(back.layer_count, 2);
 	assert_true(digest_equal(&back.layers[0].blob, &layers[0].blob));
 	assert_true(digest_equal(&back.layers[1].diff_id, &layers[1].diff_id));

@@ -247,6 +247,24 @@ static void times_are_whole_seconds_and_clamped(void **state)
 	stack_step(stacking, "mkdir d; touch -d @1000.7 d/f; touch -d @5000 g; touch -d @-5 old");
 }
 
+/* What only became younger, and would not show it, is as it was. */
+static void a_time_that_is_clamped_is_no_change(void **state)
+{
+	struct stacking *stacking = *state;
+	auto_close int lower = -1;
+	auto_close int up = -1;
+	struct err err;
+
+	run_script(stacking->path,
+		   "mkdir low up; touch -d @5000 low/same low/again; touch -d @4999 low/other\n"
+		   "touch -d @9000 up/same up/other; touch -d @5000 up/again");
+	lower = openat(stacking->root, "low", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	up = openat(stacking->root, "up", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	stacking->clamp = 5000;
+	check_ok(take_difference(stacking, up, lower, &err), &err);
+	check_names(stacking, "other\n");
+}
+
 static void the_content_digest_ignores_times_and_nothing_else(void **state)
 {
 	static const char *const same[] = {"mkdir d; echo hi >d/f; touch -d @5 d/f d",
@@ -460,6 +478,7 @@ int main(void)
 		stack_test(large_holes_stay_holes),
 		stack_test(the_data_of_large_files_start_a_chunk),
 		stack_test(times_are_whole_seconds_and_clamped),
+		stack_test(a_time_that_is_clamped_is_no_change),
 		stack_test(the_content_digest_ignores_times_and_nothing_else),
 		stack_test(owners_beyond_the_range_are_refused),
 		stack_test(names_like_whiteouts_are_refused),
