@@ -277,20 +277,32 @@ static struct unpack *unpack_new(int treefd, struct source *tar, uint64_t max_by
 	return unpack;
 }
 
-int unpack_tar(int treefd, struct source *tar, const struct unpack_limits *limits, struct err *err)
+static int unpack_as(int dirfd, struct source *tar, const struct unpack_limits *limits, bool files,
+		     struct err *err)
 {
 	uint64_t bytes = limits && limits->max_bytes ? limits->max_bytes : UNPACK_BYTES_MAX;
 	uint64_t entries = limits && limits->max_entries ? limits->max_entries : UNPACK_ENTRIES_MAX;
-	AUTO(unpack) struct unpack *unpack = unpack_new(treefd, tar, bytes, entries);
+	AUTO(unpack) struct unpack *unpack = unpack_new(dirfd, tar, bytes, entries);
 	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	locale_t before;
 	int result;
 
 	if (plain == (locale_t)0)
 		abort();
+	unpack->name.plain = files;
 	before = uselocale(plain);
 	result = unpack_all(unpack, entries, err);
 	(void)uselocale(before);
 	freelocale(plain);
 	return result;
+}
+
+int unpack_tar(int treefd, struct source *tar, const struct unpack_limits *limits, struct err *err)
+{
+	return unpack_as(treefd, tar, limits, false, err);
+}
+
+int unpack_files(int dirfd, struct source *tar, const struct unpack_limits *limits, struct err *err)
+{
+	return unpack_as(dirfd, tar, limits, true, err);
 }

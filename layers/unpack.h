@@ -45,3 +45,10 @@ struct unpack_limits {
  */
 int unpack_tar(int treefd, struct source *tar, const struct unpack_limits *limits, struct err *err)
 	MUST_CHECK;
+
+/*
+ * The same for a tar that is no layer: names that would be whiteouts are names
+ * like others, and owners are root's whatever the tar says.
+ */
+int unpack_files(int dirfd, struct source *tar, const struct unpack_limits *limits, struct err *err)
+	MUST_CHECK;

@@ -52,6 +52,8 @@ static int entry_read(struct entry *entry, struct err *err)
 	entry->mtime.tv_nsec = archive_entry_mtime_nsec(raw);
 	if (entry->mtime.tv_nsec < 0 || entry->mtime.tv_nsec > 999999999)
 		return err_set(err, ERR_CORRUPT, "its time is malformed");
+	if (entry->unpack->name.plain)
+		return 0;
 	if (entry_read_owner(archive_entry_uid(raw), &entry->uid, err) < 0)
 		return -1;
 	return entry_read_owner(archive_entry_gid(raw), &entry->gid, err);

@@ -6,10 +6,13 @@
 
 static int tar_name_add(struct tar_name *name, struct str part, struct err *err)
 {
+	size_t max = NAME_MAX;
+
 	if (str_equal(part, STR("..")))
 		return err_set(err, ERR_CORRUPT, "a name with \"..\" in it");
-	if (part.len > NAME_MAX && !(part.len <= NAME_MAX + strlen(WHITEOUT_PREFIX) &&
-				     str_starts(part, STR(WHITEOUT_PREFIX))))
+	if (!name->plain && str_starts(part, STR(WHITEOUT_PREFIX)))
+		max += strlen(WHITEOUT_PREFIX);
+	if (part.len > max)
 		return err_set(err, ERR_CORRUPT, "a name is longer than %d bytes", NAME_MAX);
 	if (name->path.len > 0 && buf_add(&name->path, STR("/"), err) < 0)
 		return -1;
@@ -83,7 +86,7 @@ int tar_name_parse(struct tar_name *name, const char *raw, struct err *err)
 		return err_set(err, ERR_CORRUPT, "an absolute name");
 	if (tar_name_split(name, raw, err) < 0)
 		return -1;
-	return tar_name_judge(name, err);
+	return name->plain ? 0 : tar_name_judge(name, err);
 }
 
 int tar_name_parse_target(struct tar_name *name, const char *raw, struct err *err)

@@ -30,6 +30,7 @@ struct tar_name {
 	struct buf path;  /* components, one slash between them */
 	struct str dir;   /* "" is the root */
 	const char *base; /* ends with NUL; "" for the root */
+	bool plain;       /* it is no layer's: there are no whiteouts */
 };
 
 /* Absolute names and "..": ERR_CORRUPT. */

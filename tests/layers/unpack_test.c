@@ -236,6 +236,31 @@ static void whiteouts_hide_what_is_below(void **state)
 	check_whiteouts(*state, false);
 }
 
+/* A tar that is no layer: its names are names, and its owners are root's. */
+static void files_have_no_whiteouts_and_no_owners(void **state)
+{
+	struct fixture *fixture = *state;
+	struct memory_source source;
+	struct err err;
+
+	tarball_entry(&fixture->tar, .name = "./", .type = '5', .mode = 0700, .uid = 5);
+	tarball_entry(&fixture->tar, .name = "./d", .type = '5', .uid = 70000);
+	tarball_entry(&fixture->tar, .name = "./d/a", .data = STR("hi"), .uid = 1, .gid = 2);
+	tarball_entry(&fixture->tar, .name = "./d/.wh.a", .data = STR("hi"));
+	tarball_entry(&fixture->tar, .name = "./d/.wh..wh..opq");
+	tarball_entry(&fixture->tar, .name = "./.wh.x/b", .mode = 0600);
+	tarball_end(&fixture->tar);
+	memory_source_init(&source, buf_str(&fixture->tar.bytes), 7);
+	check_ok(unpack_files(fixture->tree, &source.source, NULL, &err), &err);
+	assert_int_equal(stat_of(fixture, "d/a").st_size, 2);
+	assert_int_equal(stat_of(fixture, "d/a").st_uid, 0);
+	assert_int_equal(stat_of(fixture, "d/a").st_gid, 0);
+	assert_int_equal(stat_of(fixture, "d").st_uid, 0);
+	assert_int_equal(stat_of(fixture, "d/.wh.a").st_size, 2);
+	assert_int_equal(stat_of(fixture, "d/.wh..wh..opq").st_mode, S_IFREG | 0644);
+	assert_int_equal(stat_of(fixture, ".wh.x/b").st_mode, S_IFREG | 0600);
+}
+
 static void whiteouts_mean_the_same_in_any_order(void **state)
 {
 	check_whiteouts(*state, true);
@@ -324,6 +349,7 @@ int main(void)
 		unpack_test(of_duplicates_the_later_wins),
 		unpack_test(whiteouts_hide_what_is_below),
 		unpack_test(whiteouts_mean_the_same_in_any_order),
+		unpack_test(files_have_no_whiteouts_and_no_owners),
 		unpack_test(what_follows_the_end_is_read_and_ignored),
 		unpack_test(an_empty_tar_is_an_empty_tree),
 		unpack_test(holes_stay_holes),
