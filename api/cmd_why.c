@@ -162,20 +162,20 @@ static int run(struct cli *cli, struct err *err)
 	size_t step = 0;
 	int found;
 
-	if (why_parse_step(cli->args[1], &step, err) < 0 || spec_file_read(cli, &spec, err) < 0 ||
-	    spec_file_open_context(cli, &spec, &contextfd, err) < 0)
+	if (why_parse_step(cli->args[1], &step, err) < 0 || spec_file_read(cli, &spec, err) < 0)
 		return -1;
 	found = cli_find_store(cli, &store, err);
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "nothing was baked in %s: every step would run",
 			       cli->data_path);
-	if (found < 0 || why_step(&spec,
-				  &(struct bake_options){
-					  .store = store,
-					  .contextfd = contextfd,
-					  .cancel = cli->cancel,
-				  },
-				  step, &why, err) < 0)
+	if (found < 0 || spec_file_open_context(cli, &spec, store, &contextfd, err) < 0 ||
+	    why_step(&spec,
+		     &(struct bake_options){
+			     .store = store,
+			     .contextfd = contextfd,
+			     .cancel = cli->cancel,
+		     },
+		     step, &why, err) < 0)
 		return -1;
 	if (!cli_has(cli, "json"))
 		return why_print(&why, step, err);

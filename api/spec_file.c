@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/spec_file.h"
 
+#include "api/context_arg.h"
 #include "api/human.h"
 #include "api/settings.h"
 
@@ -124,25 +125,36 @@ int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
 	return 0;
 }
 
-/* --context, else the spec's `context` beside the spec's file, else none. */
-int spec_file_open_context(const struct cli *cli, const struct spec *spec, int *out,
-			   struct err *err)
+/* Beside the spec's file, unless it says where it is. */
+static char *spec_file_context(const struct cli *cli, const struct spec *spec)
 {
-	const char *given = cli_text(cli, "context");
 	const char *slash = strrchr(cli->args[0], '/');
 	int dir_len = slash ? (int)(slash - cli->args[0]) + 1 : 0;
+	bool whole = spec->context.ptr[0] == '/' || context_arg_is_digest(spec->context.ptr);
+	char *text;
+
+	if (asprintf(&text, "%.*s" STR_FMT, whole ? 0 : dir_len, cli->args[0],
+		     STR_ARG(spec->context)) < 0)
+		abort();
+	return text;
+}
+
+int spec_file_open_context(const struct cli *cli, const struct spec *spec, struct store *store,
+			   int *out, struct err *err)
+{
+	const char *given = cli_text(cli, "context");
 	auto_free char *beside = NULL;
 
 	if (!given && spec->context.len == 0)
 		return 0;
+	if (given && strcmp(given, "-") == 0 && strcmp(cli->args[0], "-") == 0)
+		return err_set(err, ERR_INVALID,
+			       "the spec and its context cannot both be standard input");
 	if (!given) {
-		bool absolute = spec->context.ptr[0] == '/';
-
-		if (asprintf(&beside, "%.*s" STR_FMT, absolute ? 0 : dir_len, cli->args[0],
-			     STR_ARG(spec->context)) < 0)
-			abort();
+		beside = spec_file_context(cli, spec);
 		given = beside;
 	}
-	*out = open(given, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *out < 0 ? spec_file_not_open("context", given, err) : 0;
+	if (context_arg_open(cli, store, given, out, err) < 0)
+		return err_ctx(err, "context %s", given);
+	return 0;
 }

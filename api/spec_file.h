@@ -7,7 +7,7 @@
 
 #define SPEC_FILE_OPTIONS                                                                      \
 	{"base", "REF", "use this base instead of the spec's", false},                         \
-		{"context", "DIR", "the directory that COPY reads", false},                    \
+		{"context", "DIR|TAR|-|DIGEST", "what COPY reads", false},                     \
 		{"source-date-epoch", "SECONDS", "bake reproducibly; later times become this", \
 		 false},                                                                       \
 	{                                                                                      \
@@ -18,8 +18,8 @@
 int spec_file_read(const struct cli *cli, struct spec *out, struct err *err) MUST_CHECK;
 
 /*
- * The directory that COPY reads: --context, or the spec's. *out stays as it is
- * where there is none.
+ * The directory that COPY reads: --context, or the spec's (context_arg.h). *out
+ * stays as it is where there is none.
  */
-int spec_file_open_context(const struct cli *cli, const struct spec *spec, int *out,
-			   struct err *err) MUST_CHECK;
+int spec_file_open_context(const struct cli *cli, const struct spec *spec, struct store *store,
+			   int *out, struct err *err) MUST_CHECK;

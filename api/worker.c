@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c - the program `hearth-worker`: the steps of a bake, and what they need of a host. */
+/* worker.c - the program `hearth-worker`: the steps of a bake, their contexts, and what they need
+ * of a host. */
 #include "api/role.h"
 #include "bake/work.h"
 
@@ -11,7 +12,11 @@ static int work_all_steps(void)
 int main(int argc, char **argv)
 {
 	static const struct role roles[] = {
-		{"steps", work_all_steps}, {"convert", work_convert}, {"doctor", work_doctor}};
+		{"steps", work_all_steps},
+		{"context", work_context},
+		{"convert", work_convert},
+		{"doctor", work_doctor},
+	};
 
 	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "bake/roots.h"
 
 #include "bake/image.h"
+#include "bake/tarball.h"
 #include "layers/step.h"
 #include "registry/tag.h"
 
@@ -63,6 +64,20 @@ static int roots_log(void *ctx, const struct digest *key, const struct digest *b
 	return walk->fn(walk->ctx, &root, err);
 }
 
+static int roots_context(void *ctx, const struct tarball_info *info, struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	struct root root = {
+		.kind = ROOT_CONTEXT,
+		.digest = info->digest,
+		.at_ms = info->at_ms,
+		.size = info->size,
+	};
+
+	tarball_tree(&info->digest, &root.diff_id);
+	return walk->fn(walk->ctx, &root, err);
+}
+
 int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 {
 	struct roots_walk walk = {fn, ctx};
@@ -74,5 +89,7 @@ int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 		result = step_each(meta, roots_step, &walk, err);
 	if (result == 0)
 		result = step_each_log(meta, roots_log, &walk, err);
+	if (result == 0)
+		result = tarball_each(meta, roots_context, &walk, err);
 	return result;
 }

@@ -11,10 +11,11 @@
 #include "layers/meta.h"
 
 enum root_kind {
-	ROOT_TAG,   /* name is the reference; digest what it stands for, image the one chosen */
-	ROOT_IMAGE, /* name is the slug, perhaps empty; digest the manifest; baked here */
-	ROOT_STEP,  /* digest is its layer's blob, diff_id the layer's; key its own */
-	ROOT_LOG,   /* digest is a log's blob, key the step's */
+	ROOT_TAG,     /* name is the reference; digest what it stands for, image the one chosen */
+	ROOT_IMAGE,   /* name is the slug, perhaps empty; digest the manifest; baked here */
+	ROOT_STEP,    /* digest is its layer's blob, diff_id the layer's; key its own */
+	ROOT_LOG,     /* digest is a log's blob, key the step's */
+	ROOT_CONTEXT, /* digest is a tar's blob (tarball.h), diff_id its tree's */
 };
 
 struct root {
@@ -24,8 +25,8 @@ struct root {
 	struct digest image;   /* of a tag: a manifest; the digest itself, or in that index */
 	struct digest key;     /* of a step */
 	struct digest diff_id; /* of a step's layer */
-	int64_t at_ms;         /* when it was tagged, baked or made; 0 for a log */
-	uint64_t size;         /* of an image or a layer, bytes */
+	int64_t at_ms;         /* when it was tagged, baked, made or put; 0 for a log */
+	uint64_t size;         /* of an image, a layer or a context, bytes */
 };
 
 /*

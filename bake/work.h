@@ -37,4 +37,5 @@ int work_step(void);
 int work_steps(int (*step)(void));
 int work_pull(void);
 int work_convert(void);
+int work_context(void);
 int work_doctor(void);

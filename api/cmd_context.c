@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_context.c - `hearth context put`: what COPY will read, into the store. */
+#include "api/context_arg.h"
+#include "api/human.h"
+
+#include <string.h>
+
+static int context_put(const struct cli *cli, struct store *store, struct digest *out,
+		       struct err *err)
+{
+	auto_close int fd = -1;
+	bool is_dir;
+
+	if (context_arg_open_source(cli->args[1], &fd, &is_dir, err) < 0)
+		return -1;
+	return is_dir ? tarball_pack(store, fd, cli->cancel, out, err)
+		      : tarball_put(store, fd, cli->cancel, out, err);
+}
+
+static void context_print(const struct cli *cli, const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+	AUTO(json) json_t *value = NULL;
+
+	digest_format(digest, text);
+	if (!cli_has(cli, "json")) {
+		(void)printf("%s\n", text);
+		return;
+	}
+	value = json_object();
+	(void)json_object_set_new(value, "digest", json_string(text));
+	human_json(value, stdout);
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(store) struct store *store = NULL;
+	struct digest digest;
+
+	if (strcmp(cli->args[0], "put") != 0)
+		return err_set(err, ERR_INVALID, "context %s: expected context put DIR|TAR|-",
+			       cli->args[0]);
+	if (cli_open_store(cli, &store, err) < 0 || context_put(cli, store, &digest, err) < 0)
+		return err_ctx(err, "context put %s", cli->args[1]);
+	context_print(cli, &digest);
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_context = {
+	.name = "context",
+	.arguments = "put DIR|TAR|-",
+	.summary = "store what COPY reads; prints its digest",
+	.detail = "The digest can be given to hearth bake --context, on this data directory.\n"
+		  "DIR is packed without owners and times, in byte order of names, so equal\n"
+		  "directories have one digest. A TAR may be plain, or in gzip or zstd.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 2,
+	.args_max = 2,
+	.run = run,
+};

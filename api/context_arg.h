@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context_arg.h - what --context names: a directory, a tar in a file or on
+ * standard input, or the digest of one that the store holds.
+ */
+#pragma once
+
+#include "api/cli.h"
+#include "bake/asker.h"
+#include "bake/tarball.h"
+
+/* Whether a text means a digest, and no name of a file. */
+bool context_arg_is_digest(const char *text);
+
+/* A descriptor of the directory that COPY reads. The text is a user's. */
+int context_arg_open(const struct cli *cli, struct store *store, const char *text, int *out_fd,
+		     struct err *err) MUST_CHECK;
+
+/* The directory of a stored context; who has no files of ours to name may name only this. */
+int context_arg_open_digest(const struct cli *cli, struct store *store, struct str text,
+			    int *out_fd, struct err *err) MUST_CHECK;
+
+/*
+ * Open what is to be stored as a context: "-" is standard input. *out_is_dir: a
+ * directory, to be packed.
+ */
+int context_arg_open_source(const char *text, int *out_fd, bool *out_is_dir, struct err *err)
+	MUST_CHECK;

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_context.c - the role that unpacks a context's tar.
+ *
+ *	thread: blob -> inflate -> ring        ours: ring -> staged directory
+ *
+ * The directory gets its name when all of the tar was good.
+ */
+#include "bake/tarball.h"
+#include "bake/wire.h"
+#include "bake/work.h"
+#include "layers/base/ring.h"
+#include "layers/base/thread.h"
+#include "layers/layer.h"
+#include "layers/tree.h"
+#include "layers/unpack.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#define CONTEXT_RING_BYTES ((size_t)1024 * 1024)
+#define CONTEXT_NAME "context" /* in the staging directory */
+
+struct context_work {
+	struct store *store;
+	struct digest digest;
+	struct staging staging;
+	struct ring ring;
+	struct sink plain;      /* what the thread inflates into */
+	struct err inflate_err; /* read after the join */
+};
+
+/* An asker that says anything, or is gone, has left. */
+static int work_context_take(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct context_work *work = container_of(sink, struct context_work, plain);
+	struct pollfd asker = {.fd = WORK_FD_ASKER, .events = POLLIN};
+
+	if (poll(&asker, 1, 0) != 0)
+		return err_set(err, ERR_CANCELLED, "cancelled");
+	return work->ring.sink.write(&work->ring.sink, bytes, err);
+}
+
+static void *work_context_inflate(void *ctx)
+{
+	struct context_work *work = ctx;
+
+	if (layer_read(work->store, &work->digest, UNPACK_BYTES_MAX, &work->plain,
+		       &work->inflate_err) < 0)
+		ring_fail(&work->ring, &work->inflate_err);
+	else
+		ring_finish(&work->ring);
+	return NULL;
+}
+
+static int work_context_unpack(struct context_work *work, int dirfd, struct err *err)
+{
+	pthread_t thread;
+	int result;
+
+	if (thread_start(&thread, work_context_inflate, work, err) < 0)
+		return -1;
+	result = unpack_files(dirfd, &work->ring.source, NULL, err);
+	if (result < 0)
+		ring_abandon(&work->ring, err);
+	(void)pthread_join(thread, NULL);
+	return result;
+}
+
+static int work_context_stage(struct context_work *work, struct err *err)
+{
+	auto_close int dirfd = -1;
+
+	if (staging_open(work->store, &work->staging, err) < 0)
+		return -1;
+	if (mkdirat(work->staging.fd, CONTEXT_NAME, 0755) < 0)
+		return err_os(err, errno, "make a directory");
+	dirfd = openat(work->staging.fd, CONTEXT_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return err_os(err, errno, "open a directory");
+	return work_context_unpack(work, dirfd, err);
+}
+
+static int work_context_place(struct context_work *work, struct err *err)
+{
+	auto_close int hold = -1;
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest tree;
+
+	tarball_tree(&work->digest, &tree);
+	hold = tree_place(work->store, &tree, work->staging.fd, CONTEXT_NAME, err);
+	if (hold < 0 || meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
+	    tree_record(meta, work->store, &tree, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+static int work_context_open(struct context_work *work, struct err *err)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	AUTO(json) json_t *request = NULL;
+	struct store_options options = {0};
+	struct str path;
+	struct str digest;
+	int64_t map_bytes;
+
+	if (work_receive(&payload, err) < 0 ||
+	    json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &request, err) < 0 ||
+	    json_need_string(request, "", "store", &path, err) < 0 ||
+	    json_need_int(request, "", "mapBytes", &map_bytes, err) < 0 ||
+	    json_need_string(request, "", "digest", &digest, err) < 0 ||
+	    digest_parse(digest, &work->digest, err) < 0 || work_need_root(err) < 0)
+		return -1;
+	options.path = path.ptr;
+	options.map_bytes = (uint64_t)map_bytes;
+	if (store_open(&options, &work->store, err) < 0)
+		return -1;
+	return ring_init(&work->ring, CONTEXT_RING_BYTES, err);
+}
+
+int work_context(void)
+{
+	struct context_work work = {.staging = STAGING_INIT, .plain.write = work_context_take};
+	struct err err = {0};
+	struct err gone;
+	int result = -1;
+
+	if (work_context_open(&work, &err) == 0 && work_context_stage(&work, &err) == 0)
+		result = work_context_place(&work, &err);
+
+	AUTO(json) json_t *answer = result == 0 ? json_object() : wire_error(&err, 0);
+
+	if (work.ring.bytes)
+		ring_done(&work.ring);
+	staging_close(&work.staging);
+	store_close(work.store);
+	if (wire_send_json(WORK_FD_ASKER, result == 0 ? WIRE_RESULT : WIRE_ERROR, answer, &gone) <
+	    0)
+		return 1;
+	return result == 0 ? 0 : 1;
+}
