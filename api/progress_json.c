@@ -13,6 +13,9 @@ static const char *const json_names[] = {
 	[BAKE_STEP_FAILED] = "stepFailed",
 	[BAKE_EXPORT] = "export",
 	[BAKE_EXPORT_DONE] = "exportDone",
+	[BAKE_PUSH] = "push",
+	[BAKE_PUSH_BLOB] = "pushBlob",
+	[BAKE_PUSH_DONE] = "pushDone",
 	[BAKE_DONE] = "done",
 };
 
@@ -37,9 +40,9 @@ static json_t *json_event(const struct bake_event *event)
 		set_new(value, "text", json_from_str(event->text));
 	if (event->digest)
 		set_new(value, "digest", json_string(digest_format(event->digest, digest)));
-	if (event->kind == BAKE_PULL)
+	if (event->kind == BAKE_PULL || event->kind == BAKE_PUSH_BLOB)
 		set_new(value, "doneBytes", json_integer((json_int_t)event->done));
-	if (event->kind == BAKE_PULL || event->size > 0)
+	if (event->kind == BAKE_PULL || event->kind == BAKE_PUSH_BLOB || event->size > 0)
 		set_new(value, "sizeBytes", json_integer((json_int_t)event->size));
 	if (event->kind == BAKE_STEP_DONE) {
 		set_new(value, "durationMs", json_integer(event->duration_ms));

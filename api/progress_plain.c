@@ -81,7 +81,7 @@ static void plain_log(struct plain *plain, struct str prefix, struct str rest)
 	}
 }
 
-static void plain_pull(struct plain *plain, const struct bake_event *event)
+static void plain_blob(struct plain *plain, struct str prefix, const struct bake_event *event)
 {
 	char line[DIGEST_TEXT_MAX + HUMAN_TEXT_MAX + PLAIN_PREFIX_MAX];
 	char text[DIGEST_TEXT_MAX];
@@ -91,7 +91,7 @@ static void plain_pull(struct plain *plain, const struct bake_event *event)
 		return; /* a line for each is enough */
 	(void)snprintf(line, sizeof(line), STR_FMT " %s %s", STR_ARG(event->text),
 		       digest_format(event->digest, text), human_size(event->size, size));
-	plain_say(plain, STR("[base] "), str_of(line));
+	plain_say(plain, prefix, str_of(line));
 }
 
 static void plain_base_done(struct plain *plain, const struct bake_event *event)
@@ -134,7 +134,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		plain_say(plain, STR("[base] "), event->text);
 		break;
 	case BAKE_PULL:
-		plain_pull(plain, event);
+		plain_blob(plain, STR("[base] "), event);
 		break;
 	case BAKE_BASE_DONE:
 		plain_base_done(plain, event);
@@ -153,6 +153,15 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		break;
 	case BAKE_EXPORT:
 		plain_say(plain, STR("[export] "), event->text);
+		break;
+	case BAKE_PUSH:
+		plain_say(plain, STR("[push] "), event->text);
+		break;
+	case BAKE_PUSH_BLOB:
+		plain_blob(plain, STR("[push] "), event);
+		break;
+	case BAKE_PUSH_DONE:
+		plain_say(plain, STR("[push] DONE"), STR(""));
 		break;
 	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:

@@ -249,13 +249,13 @@ static void tty_end_locked(struct tty *tty, const char *how, bool with_tail)
 	tty_draw_locked(tty, &frame);
 }
 
-static void tty_pull_locked(struct tty *tty, const struct bake_event *event) REQUIRES(tty->lock);
-static void tty_pull_locked(struct tty *tty, const struct bake_event *event)
+static void tty_blob_locked(struct tty *tty, const struct bake_event *event) REQUIRES(tty->lock);
+static void tty_blob_locked(struct tty *tty, const struct bake_event *event)
 {
 	size_t i = 0;
 
-	if (str_equal(event->text, STR("resolved")))
-		return;
+	if (str_equal(event->text, STR("resolved")) || str_starts(event->text, STR("manifest")))
+		return; /* no layer */
 	while (i < tty->layer_count && !digest_equal(&tty->layers[i].digest, event->digest))
 		i++;
 	if (i == TTY_LAYERS_MAX)
@@ -292,7 +292,8 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 		tty_begin_locked(tty, "[base] ", event->text);
 		break;
 	case BAKE_PULL:
-		tty_pull_locked(tty, event);
+	case BAKE_PUSH_BLOB:
+		tty_blob_locked(tty, event);
 		break;
 	case BAKE_BASE_DONE:
 		tty_end_locked(tty, event->cached ? "  CACHED" : "  DONE", false);
@@ -312,6 +313,10 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 	case BAKE_EXPORT:
 		tty_begin_locked(tty, "[export] ", event->text);
 		break;
+	case BAKE_PUSH:
+		tty_begin_locked(tty, "[push] ", event->text);
+		break;
+	case BAKE_PUSH_DONE:
 	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
 		if (tty->title.len > 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * puller.c - the program `hearth-puller`: one image from a registry or layout.
+ * puller.c - the program `hearth-puller`: one image from a registry or
+ * layout, or to a registry.
  *
  * It is not a role of hearth-worker because libcurl brings 25 libraries, which
  * take longer to load than a step to run.
@@ -11,7 +12,7 @@
 
 int main(int argc, char **argv)
 {
-	static const struct role roles[] = {{"pull", work_pull}};
+	static const struct role roles[] = {{"pull", work_pull}, {"push", work_push}};
 
 	json_wipe_released(); /* its request holds a password */
 	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);

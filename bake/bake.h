@@ -30,8 +30,11 @@ enum bake_event_kind {
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer) */
 	BAKE_STEP_FAILED,
 	BAKE_EXPORT_DONE,
-	BAKE_EXPORT, /* text says where to */
-	BAKE_DONE,   /* digest is the image's, size its layers' bytes */
+	BAKE_EXPORT,    /* text says where to */
+	BAKE_PUSH,      /* text is the reference */
+	BAKE_PUSH_BLOB, /* as BAKE_PULL, for what leaves */
+	BAKE_PUSH_DONE,
+	BAKE_DONE, /* digest is the image's, size its layers' bytes */
 };
 
 struct bake_event {

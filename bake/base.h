@@ -34,5 +34,5 @@ struct base_request {
 
 json_t *base_request_format(struct store *store, const struct base_request *request);
 
-/* A pull's progress as an event; false for what says nothing. digest is its storage. */
+/* A pull's or push's progress as an event; false for what says nothing. digest is its storage. */
 bool base_read_progress(const json_t *progress, struct digest *digest, struct bake_event *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work.h - the roles of hearth-worker and hearth-puller: a step that runs, an
- * image that is pulled, layers that change their codec, a host that is
+ * image that is pulled or pushed, layers that change their codec, a host that is
  * examined. Each serves one request and ends. A step's worker is forked by a
  * process that has loaded everything (crew.h).
  *
@@ -38,4 +38,5 @@ int work_steps(int (*step)(void));
 int work_pull(void);
 int work_convert(void);
 int work_context(void);
+int work_push(void);
 int work_doctor(void);

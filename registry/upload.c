@@ -325,21 +325,24 @@ static bool upload_is_lost(struct upload *upload, bool fresh)
 /* 1 the blob is there, 0 another try may help (*err says what was wrong), -1. */
 static int upload_judge(struct upload *upload, int result, bool fresh, struct err *err)
 {
+	struct err why;
 	int held;
 
 	if (result != 0)
 		return result < 0 ? -1 : 0;
 	if (upload->response.status < 300)
 		return 1;
-	/* Somebody else may have brought it meanwhile, and some do not take a blob twice. */
-	held = upload_is_held(upload->remote, upload->http, &upload->spec->digest, err);
-	if (held != 0)
-		return held;
 	(void)remote_refused(upload->remote, &upload->response, "the upload", err);
-	if (!upload_is_lost(upload, fresh))
-		return -1;
-	upload_forget(upload);
-	return 0;
+	if (upload_is_lost(upload, fresh)) {
+		upload_forget(upload);
+		return 0;
+	}
+	/* Somebody else may have brought it meanwhile, and some do not take a blob twice. */
+	why = *err;
+	held = upload_is_held(upload->remote, upload->http, &upload->spec->digest, err);
+	if (held == 0)
+		*err = why;
+	return held == 1 ? 1 : -1;
 }
 
 static int upload_once(struct upload *upload, struct err *err)

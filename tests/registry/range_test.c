@@ -60,12 +60,30 @@ static void numbers_are_digits_only(void **state)
 	assert_false(range_parse_number(STR("1 "), &number));
 }
 
+static void what_arrived_begins_at_nothing(void **state)
+{
+	static const char *const wrong[] = {"", "0-", "1-5", "0-5/9", "bytes=5", "0-x", "x"};
+	static const char *const right[] = {"0-5", "bytes=0-5", "bytes 0-5"};
+	uint64_t last = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(range_parse_sent(str_of(wrong[i]), &last));
+	assert_int_equal(last, 42);
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		last = 42;
+		assert_true(range_parse_sent(str_of(right[i]), &last));
+		assert_int_equal(last, 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_reads_what_servers_send),
 		cmocka_unit_test(parse_refuses_what_cannot_be),
 		cmocka_unit_test(numbers_are_digits_only),
+		cmocka_unit_test(what_arrived_begins_at_nothing),
 	};
 
 	return cmocka_run_group_tests_name("registry/range", tests, NULL, NULL);

@@ -9,8 +9,8 @@
 
 #define STANDIN_HEAD_MAX 65536
 
-/* Read the head of one request. False when the client sent none. */
-static bool standin_read(int fd, char *head)
+/* Read the head of one request, and what came with it. 0 when the client sent none. */
+static size_t standin_read(int fd, char *head)
 {
 	size_t len = 0;
 
@@ -18,13 +18,13 @@ static bool standin_read(int fd, char *head)
 		ssize_t n = recv(fd, head + len, STANDIN_HEAD_MAX - 1 - len, 0);
 
 		if (n <= 0)
-			return false;
+			return 0;
 		len += (size_t)n;
 		head[len] = '\0';
-		if (strstr(head, "\r\n\r\n"))
-			return true;
+		if (memmem(head, len, "\r\n\r\n", 4))
+			return len;
 	}
-	return false;
+	return 0;
 }
 
 static void standin_serve(struct standin *standin, int fd)
@@ -34,7 +34,8 @@ static void standin_serve(struct standin *standin, int fd)
 	struct standin_request request = {.server = standin, .fd = fd};
 	char *space;
 
-	if (!text || !standin_read(fd, text))
+	request.len = text ? standin_read(fd, text) : 0;
+	if (request.len == 0)
 		return;
 	line = strndup(text, strcspn(text, "\r\n"));
 	if (!line)
@@ -126,4 +127,27 @@ void standin_await_goodbye(const struct standin_request *request)
 bool standin_asked(const struct standin_request *request, const char *header)
 {
 	return strstr(request->text, header) != NULL;
+}
+
+bool standin_read_body(const struct standin_request *request, size_t size, struct buf *out,
+		       struct err *err)
+{
+	const char *head = memmem(request->text, request->len, "\r\n\r\n", 4);
+	size_t here = request->len - (size_t)(head + 4 - request->text);
+	auto_free char *piece = malloc(STANDIN_HEAD_MAX);
+
+	if (!piece)
+		abort();
+	here = here < size ? here : size;
+	if (buf_add(out, (struct str){head + 4, here}, err) < 0)
+		return false;
+	while (here < size) {
+		size_t most = size - here < STANDIN_HEAD_MAX ? size - here : STANDIN_HEAD_MAX;
+		ssize_t n = recv(request->fd, piece, most, 0);
+
+		if (n <= 0 || buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
+			return false;
+		here += (size_t)n;
+	}
+	return true;
 }

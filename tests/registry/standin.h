@@ -20,7 +20,8 @@ struct standin_request {
 	struct standin *server;
 	int fd;           /* of the connection */
 	int number;       /* from 1 */
-	const char *text; /* the head: request line and headers */
+	const char *text; /* the head: request line and headers, and what came with them */
+	size_t len;       /* of the text */
 	const char *method;
 	const char *target; /* "/v2/…", query included */
 };
@@ -51,3 +52,7 @@ void standin_await_goodbye(const struct standin_request *request);
 
 /* Whether the head has this header with this value. */
 bool standin_asked(const struct standin_request *request, const char *header);
+
+/* Append so many bytes of the request's body. False where they do not come. */
+bool standin_read_body(const struct standin_request *request, size_t size, struct buf *out,
+		       struct err *err);

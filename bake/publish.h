@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * publish.h - an image of the store goes to a registry, by a process that
+ * hearth-puller's role `push` is (registry/push.h).
+ */
+#pragma once
+
+#include "bake/asker.h"
+#include "bake/bake.h"
+
+struct publish_request {
+	struct str reference; /* canonical */
+	struct digest manifest;
+	bool plain_http;
+	const char *ca_file; /* or NULL */
+	struct str user;     /* credentials for the reference's registry, or empty */
+	const struct secret *password;
+};
+
+/*
+ * Tells BAKE_PUSH, BAKE_PUSH_BLOB and BAKE_PUSH_DONE through event, in the
+ * caller's thread. The asker's progress and ctx are not used.
+ */
+int publish_image(const struct asker *asker, const struct publish_request *request,
+		  bake_event_fn *event, void *event_ctx, struct err *err) MUST_CHECK;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/work_call.h"
+
+#include "bake/work.h"
+#include "layers/base/clock.h"
+#include "layers/base/thread.h"
+
+#include <poll.h>
+
+#define CALL_TELL_MS 50
+
+void work_call_tell(struct work_call *call, const struct work_progress *progress)
+{
+	AUTO(json) json_t *value = NULL;
+	char text[DIGEST_TEXT_MAX];
+	int64_t now = clock_monotonic_ms();
+	struct err err;
+
+	if (progress->often && now - call->told_ms < CALL_TELL_MS)
+		return;
+	call->told_ms = now;
+	value = json_object();
+	(void)json_object_set_new(value, "event", json_string(progress->event));
+	(void)json_object_set_new(value, "digest",
+				  json_string(digest_format(progress->digest, text)));
+	(void)json_object_set_new(value, "done", json_integer((json_int_t)progress->done));
+	(void)json_object_set_new(value, "size", json_integer((json_int_t)progress->size));
+	if (wire_send_json(WORK_FD_ASKER, WIRE_PROGRESS, value, &err) < 0)
+		cancel_raise(&call->cancel);
+}
+
+/* An asker that says anything, or is gone, has left. */
+static void *call_watch(void *ctx)
+{
+	struct work_call *call = ctx;
+	struct pollfd fds[] = {{.fd = WORK_FD_ASKER, .events = POLLIN},
+			       {.fd = cancel_fd(&call->ended), .events = POLLIN}};
+
+	while (poll(fds, 2, -1) < 0)
+		continue;
+	if (fds[0].revents)
+		cancel_raise(&call->cancel);
+	return NULL;
+}
+
+static int call_receive(struct work_call *call, struct err *err)
+{
+	auto_buf struct buf payload = BUF_WIPED(WIRE_PAYLOAD_MAX);
+
+	if (work_receive(&payload, err) < 0)
+		return -1;
+	return json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &call->request, err);
+}
+
+static int call_open_store(struct work_call *call, struct err *err)
+{
+	struct store_options options = {0};
+	struct str path;
+	int64_t map_bytes;
+
+	if (json_need_string(call->request, "", "store", &path, err) < 0 ||
+	    json_need_int(call->request, "", "mapBytes", &map_bytes, err) < 0)
+		return -1;
+	options.path = path.ptr;
+	options.map_bytes = (uint64_t)map_bytes;
+	return store_open(&options, &call->store, err);
+}
+
+static int call_watched(struct work_call *call, work_call_fn *fn, json_t **out, struct err *err)
+{
+	pthread_t watcher;
+	int result;
+
+	if (thread_start(&watcher, call_watch, call, err) < 0)
+		return -1;
+	result = fn(call, out, err);
+	cancel_raise(&call->ended);
+	(void)pthread_join(watcher, NULL);
+	return result;
+}
+
+int work_call_run(work_call_fn *fn)
+{
+	struct work_call call = {0};
+	AUTO(json) json_t *answer = NULL;
+	struct err err = {0};
+	struct err gone;
+	int result = -1;
+
+	if (cancel_init(&call.cancel, &err) == 0 && cancel_init(&call.ended, &err) == 0 &&
+	    call_receive(&call, &err) == 0 && call_open_store(&call, &err) == 0)
+		result = call_watched(&call, fn, &answer, &err);
+	if (result < 0)
+		answer = wire_error(&err, 0);
+	store_close(call.store);
+	json_decref(call.request);
+	if (wire_send_json(WORK_FD_ASKER, result == 0 ? WIRE_RESULT : WIRE_ERROR, answer, &gone) <
+	    0)
+		return 1;
+	return result == 0 ? 0 : 1;
+}

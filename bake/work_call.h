@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_call.h - a role of one request that moves bytes for as long as somebody
+ * waits for them.
+ *
+ * The request names the store. The cancel is raised when the asker is gone or
+ * says anything; progress is thinned out, since it is for people.
+ */
+#pragma once
+
+#include "bake/wire.h"
+#include "layers/digest.h"
+#include "layers/store.h"
+
+struct work_call {
+	json_t *request; /* owned */
+	struct store *store;
+	struct cancel cancel;
+	struct cancel ended; /* tells the watcher to go */
+	int64_t told_ms;
+};
+
+/* Do it: *out is the answer, the caller's to own. */
+typedef int work_call_fn(struct work_call *call, json_t **out, struct err *err);
+
+/* The whole of a role's run; its exit code. */
+int work_call_run(work_call_fn *fn);
+
+/* How far one blob is. `often` is left out where another one was told just now. */
+struct work_progress {
+	const char *event;
+	const struct digest *digest;
+	uint64_t done; /* bytes */
+	uint64_t size;
+	bool often;
+};
+
+void work_call_tell(struct work_call *call, const struct work_progress *progress);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work_push.c - the role that sends an image to a registry. */
+#include "bake/work.h"
+#include "bake/work_call.h"
+#include "registry/push.h"
+
+static void push_hear(void *ctx, const struct push_event *event)
+{
+	static const char *const names[] = {
+		[PUSH_BLOB] = "layer",           [PUSH_BLOB_HELD] = "held",
+		[PUSH_BLOB_MOUNTED] = "mounted", [PUSH_BLOB_DONE] = "done",
+		[PUSH_DOCUMENT] = "manifest",    [PUSH_DOCUMENT_HELD] = "manifestHeld",
+	};
+	const struct work_progress progress = {.event = names[event->kind],
+					       .digest = &event->digest,
+					       .done = event->done,
+					       .size = event->size,
+					       .often = event->kind == PUSH_BLOB};
+
+	work_call_tell(ctx, &progress);
+}
+
+static int push_answer(struct work_call *call, json_t **out, struct err *err)
+{
+	struct reference reference;
+	struct push_spec spec = {
+		.reference = &reference,
+		.event = push_hear,
+		.event_ctx = call,
+		.cancel = &call->cancel,
+	};
+	struct str text;
+	struct str manifest;
+	struct str ca_file = {0};
+	struct str password = STR("");
+	auto_secret struct secret hidden = {0};
+	char digest[DIGEST_TEXT_MAX];
+
+	if (json_need_string(call->request, "", "reference", &text, err) < 0 ||
+	    json_need_string(call->request, "", "manifest", &manifest, err) < 0 ||
+	    json_get_bool(call->request, "", "plainHttp", &spec.plain_http, err) < 0 ||
+	    json_get_string(call->request, "", "caFile", &ca_file, err) < 0 ||
+	    json_get_string(call->request, "", "user", &spec.user, err) < 0 ||
+	    json_get_string(call->request, "", "password", &password, err) < 0 ||
+	    secret_put(&hidden, password, err) < 0 || reference_parse(text, &reference, err) < 0 ||
+	    digest_parse(manifest, &spec.manifest, err) < 0)
+		return -1;
+	spec.ca_file = ca_file.ptr;
+	spec.password = &hidden;
+	if (push_image(call->store, &spec, &spec.manifest, err) < 0)
+		return -1;
+	*out = json_object();
+	(void)json_object_set_new(*out, "digest",
+				  json_string(digest_format(&spec.manifest, digest)));
+	return 0;
+}
+
+int work_push(void)
+{
+	return work_call_run(push_answer);
+}
