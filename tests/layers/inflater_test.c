@@ -229,13 +229,38 @@ static void a_bomb_ends_at_the_ceiling(void **state)
 static void a_window_of_more_than_128_mib_is_refused(void **state)
 {
 	/* Frame header: no single segment, window descriptor 2^28, then a raw last block. */
-	struct str huge = STR("\x28\xb5\x2f\xfd\x00\x90\x09\x00\x00x");
-	struct memory out;
-	struct err err = {0};
+	static const struct str huge[] = {STR("\x28\xb5\x2f\xfd\x00\x90\x09\x00\x00x"),
+					  /* and 2^27 and an eighth of it */
+					  STR("\x28\xb5\x2f\xfd\x00\x89\x09\x00\x00x")};
 
 	(void)state;
-	check_err(inflate(huge, 64, UINT64_MAX, &out, &err), &err, ERR_LIMIT);
-	buf_done(&out.bytes);
+	for (size_t i = 0; i < sizeof(huge) / sizeof(huge[0]); i++) {
+		struct memory out;
+		struct err err = {0};
+
+		check_err(inflate(huge[i], 64, UINT64_MAX, &out, &err), &err, ERR_LIMIT);
+		buf_done(&out.bytes);
+	}
+}
+
+static void every_window_of_up_to_128_mib_is_read(void **state)
+{
+	char plain[30000];
+
+	(void)state;
+	make_plain(plain, sizeof(plain));
+	for (int log = 10; log <= 27; log++) {
+		auto_buf struct buf packed = BUF_INIT(PACKED_MAX);
+		struct memory out;
+		struct err err = {0};
+
+		pack_zstd_window(&packed, (struct str){plain, sizeof(plain)}, log);
+		assert_int_equal((unsigned char)packed.ptr[5], (log - 10) << 3); /* it says so */
+		check_ok(inflate(buf_str(&packed), 1000, UINT64_MAX, &out, &err), &err);
+		assert_int_equal(out.bytes.len, sizeof(plain));
+		assert_memory_equal(out.bytes.ptr, plain, sizeof(plain));
+		buf_done(&out.bytes);
+	}
 }
 
 int main(void)
@@ -251,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_flipped_bit_is_corrupt_or_harmless),
 		cmocka_unit_test(a_bomb_ends_at_the_ceiling),
 		cmocka_unit_test(a_window_of_more_than_128_mib_is_refused),
+		cmocka_unit_test(every_window_of_up_to_128_mib_is_read),
 	};
 
 	return cmocka_run_group_tests_name("layers/inflater", tests, NULL, NULL);

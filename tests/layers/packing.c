@@ -71,3 +71,32 @@ void pack_zstd(struct buf *out, struct str plain)
 		abort();
 	pack_add(out, packed, n);
 }
+
+void pack_zstd_window(struct buf *out, struct str plain, int log)
+{
+	size_t room = ZSTD_compressBound(plain.len);
+	auto_free char *packed = malloc(room);
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	ZSTD_outBuffer to = {packed, room, 0};
+	ZSTD_inBuffer from = {plain.ptr, plain.len, 0};
+
+	if (!packed || !context ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, log)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)) ||
+	    /* Of a stream whose size is not known the frame tells a window. */
+	    ZSTD_isError(ZSTD_compressStream2(context, &to, &from, ZSTD_e_continue)) ||
+	    ZSTD_compressStream2(context, &to, &from, ZSTD_e_end) != 0)
+		abort();
+	pack_add(out, packed, to.pos);
+	ZSTD_freeCCtx(context);
+}
+
+void pack_zstd_skippable(struct buf *out, struct str bytes)
+{
+	char head[8] = "\x50\x2a\x4d\x18";
+
+	for (size_t i = 0; i < 4; i++)
+		head[4 + i] = (char)(bytes.len >> (8 * i) & 0xff);
+	pack_add(out, head, sizeof(head));
+	pack_add(out, bytes.ptr, bytes.len);
+}
