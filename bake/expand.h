@@ -5,8 +5,8 @@
  * One word in, one word out: expanded blanks do not split. $NAME and ${NAME};
  * an unset name is empty, and so are the shell's positional and special ones.
  * Single quotes are literal, double quotes expand, quotes are removed, a
- * backslash escapes (between double quotes only ", $ and itself). Forms with
- * an operator (${NAME:-word}) are ERR_REFUSED until they are supported.
+ * backslash escapes (between double quotes only ", $ and itself). The grammar,
+ * with the forms that ${} has, is in expand_word.c.
  *
  * All words of one instruction see the same values: `ENV a=1 b=$a` uses the a
  * of before.

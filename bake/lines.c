@@ -5,7 +5,9 @@ struct lines {
 	struct buf *out;
 	size_t number; /* of the physical line, from 1 */
 	bool started;
-	bool open; /* the line before ended in a backslash */
+	bool open;   /* the line before ended in a backslash */
+	bool past;   /* no directive can come any more */
+	bool escape; /* there was one that names the escape character */
 };
 
 static bool lines_blank(char c)
@@ -71,6 +73,44 @@ static bool lines_continues(struct str *line)
 	return true;
 }
 
+/* A comment's "key = value"; false for any other line. */
+static bool lines_is_directive(struct str line, struct str *out_key, struct str *out_value)
+{
+	const char *equals;
+	struct str key;
+
+	if (!str_starts(line, STR("#")))
+		return false;
+	equals = memchr(line.ptr, '=', line.len);
+	if (!equals)
+		return false;
+	key = (struct str){line.ptr + 1, (size_t)(equals - line.ptr) - 1};
+	*out_key = lines_trim_right(lines_trim_left(key));
+	*out_value = (struct str){equals + 1, line.len - key.len - 2};
+	*out_value = lines_trim_right(lines_trim_left(*out_value));
+	return out_key->len > 0;
+}
+
+/* In front of all else a comment may say how the step is to be read; we read one way. */
+static int lines_check_directive(struct lines *lines, struct str line, struct err *err)
+{
+	struct str key;
+	struct str value;
+
+	lines->past = lines->past || !lines_is_directive(line, &key, &value);
+	if (lines->past || key.len != strlen("escape") ||
+	    strncasecmp(key.ptr, "escape", key.len) != 0)
+		return 0;
+	if (lines->escape)
+		return err_set(err, ERR_REFUSED, "line %zu: # escape= is given twice",
+			       lines->number);
+	lines->escape = true;
+	if (str_equal(value, STR("\\")))
+		return 0;
+	return err_set(err, ERR_REFUSED, "line %zu: # escape=" STR_FMT ": only \\ escapes here",
+		       lines->number, STR_ARG(value));
+}
+
 static int lines_refuse_second(const struct lines *lines, struct err *err)
 {
 	bool heredoc = lines->out->len > 1 && memmem(lines->out->ptr, lines->out->len, "<<", 2);
@@ -87,6 +127,8 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 {
 	struct str visible = lines_trim_left(line);
 
+	if (lines_check_directive(lines, visible, err) < 0)
+		return -1;
 	if (visible.len == 0 || visible.ptr[0] == '#')
 		return 0;
 	if (lines->started && !lines->open)

@@ -6,7 +6,9 @@
  * another backslash stands before; nothing is put in its place. Lines whose
  * first visible character is '#' are comments, also amid continuations, where
  * blank lines are skipped too. Blanks in front of the first line and behind
- * the last are dropped. CR before LF is no content.
+ * the last are dropped. CR before LF is no content, nor is a byte order mark.
+ * Of directives in front ("# syntax=", "# check=") only "# escape=" has a
+ * meaning, and only a backslash is taken.
  *
  * ERR_REFUSED, naming the line: text after the instruction's end, NUL and
  * control bytes other than tabs.

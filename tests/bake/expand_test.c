@@ -7,7 +7,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-/* HOME=/root NAME=ada EMPTY= BLANKS="a  b" DOLLAR=$NAME */
+/* HOME=/root NAME=ada EMPTY= BLANKS="a  b" DOLLAR=$NAME, and values for patterns */
 static void make_state(struct state *out)
 {
 	static const struct platform platform = {"linux", "amd64", ""};
@@ -19,6 +19,15 @@ static void make_state(struct state *out)
 	check_ok(state_set_env(out, STR("EMPTY"), STR(""), &err), &err);
 	check_ok(state_set_env(out, STR("BLANKS"), STR("a  b"), &err), &err);
 	check_ok(state_set_env(out, STR("DOLLAR"), STR("$NAME"), &err), &err);
+	check_ok(state_set_env(out, STR("P"), STR("a/b/c.tar.gz"), &err), &err);
+	check_ok(state_set_env(out, STR("EXT"), STR(".gz"), &err), &err);
+	check_ok(state_set_env(out, STR("STARS"), STR("*a*?"), &err), &err);
+	check_ok(state_set_env(out, STR("BRACE"), STR("}x}"), &err), &err);
+	check_ok(state_set_env(out, STR("UML"),
+			       STR("\xc3\xbc"
+				   "b"),
+			       &err),
+		 &err);
 }
 
 static const struct {
@@ -133,23 +142,100 @@ static const struct {
 	{"${ NAME}", NULL},
 	{"${NAME }", NULL},
 	{"${!x}", NULL},
-	{"${NAME:-x}", NULL},
-	{"${NAME-x}", NULL},
-	{"${NAME:+x}", NULL},
-	{"${NAME+x}", NULL},
-	{"${NAME:?x}", NULL},
-	{"${NAME?x}", NULL},
 	{"${NAME:=x}", NULL},
-	{"${NAME#x}", NULL},
-	{"${NAME##x}", NULL},
-	{"${NAME%x}", NULL},
-	{"${NAME%%x}", NULL},
-	{"${NAME/x/y}", NULL},
-	{"${NAME//x/y}", NULL},
-	{"\"${NAME:-x}\"", NULL},
-	{"$NAME\xc3\xbc", NULL},
-	{"$\xc3\xbc", NULL},
-	{"${\xc3\xbc}", NULL},
+	{"${NAME=x}", NULL},
+	{"${NAME:x}", NULL},
+	{"${NAME:#x}", NULL},
+	{"${NAME:%x}", NULL},
+	{"${NAME:/a/b}", NULL},
+	{"${NAME:}", NULL},
+	{"${NAME:", NULL},
+	{"${NAME:-x", NULL},
+	{"${NAME:-'x}", NULL},
+	{"${NAME#x", NULL},
+	{"${NAME/x}", NULL},
+	{"${NAME/x/y", NULL},
+	{"${-x}", NULL},
+	{"${+x}", NULL},
+	{"${UNSET?}", NULL},
+	{"${UNSET:?no}", NULL},
+	{"${EMPTY:?}", NULL},
+	{"${NAME#\\d}", NULL},
+	{"${NAME%a\\}", NULL},
+	/* letters of all scripts are a name's */
+	{"$NAME\xc3\xbc", ""},
+	{"$\xc3\xbcx.y", ".y"},
+	{"${\xc3\xbc}", ""},
+	{"$NAME\xe2\x82\xac", "ada\xe2\x82\xac"},
+	{"$NAME\xff", "ada\xff"},
+	/* defaults */
+	{"${NAME:-x}", "ada"},
+	{"${NAME-x}", "ada"},
+	{"${EMPTY:-x}", "x"},
+	{"${EMPTY-x}", ""},
+	{"${UNSET:-x}", "x"},
+	{"${UNSET-x}", "x"},
+	{"${UNSET-}", ""},
+	{"${NAME:+x}", "x"},
+	{"${NAME+x}", "x"},
+	{"${EMPTY:+x}", ""},
+	{"${EMPTY+x}", "x"},
+	{"${UNSET:+x}", ""},
+	{"${UNSET+x}", ""},
+	{"${NAME:?x}", "ada"},
+	{"${NAME?x}", "ada"},
+	{"${EMPTY?x}", ""},
+	{"${1:-x}y", "xy"},
+	{"${*:-x}", "x"},
+	{"\"${UNSET:-x y}\"", "x y"},
+	{"${UNSET:-\"a b\"'$c'}", "a b$c"},
+	{"${UNSET:-$NAME}", "ada"},
+	{"${UNSET:-${EMPTY:-${NAME}}}z", "adaz"},
+	{"${UNSET:-a\\}b}", "a}b"},
+	{"he${NIX:-\\${PWD}z}xx", "he${PWDz}xx"},
+	{"${UNSET:--}", "-"},
+	{"${UNSET:-:x}", ":x"},
+	{"${UNSET:-/}x", "/x"},
+	/* cut in front and behind */
+	{"${P#*/}", "b/c.tar.gz"},
+	{"${P##*/}", "c.tar.gz"},
+	{"${P%.*}", "a/b/c.tar"},
+	{"${P%%.*}", "a/b/c"},
+	{"${P#a/}", "b/c.tar.gz"},
+	{"${P#b}", "a/b/c.tar.gz"},
+	{"${P#?/}", "b/c.tar.gz"},
+	{"${P%.?z}", "a/b/c.tar"},
+	{"${P#}", "a/b/c.tar.gz"},
+	{"${P##*}", ""},
+	{"${P#*}", "a/b/c.tar.gz"},
+	{"${P%%*}", ""},
+	{"${P##*.*a}", "r.gz"},
+	{"${P%\"r.gz\"}", "a/b/c.ta"},
+	{"${P%$EXT}", "a/b/c.tar"},
+	{"${STARS#\\*}", "a*?"},
+	{"${STARS#*}", "*a*?"},
+	{"${STARS%\\?}", "*a*"},
+	{"${STARS#[*]}", "*a*?"},
+	{"${BRACE#\\}}", "x}"},
+	{"${UNSET#x}", ""},
+	{"${UML#?}", "b"},
+	{"${UML%b}", "\xc3\xbc"},
+	/* replace */
+	{"${P/b/X}", "a/X/c.tar.gz"},
+	{"${P/\\//-}", "a-b/c.tar.gz"},
+	{"${P//\\//-}", "a-b-c.tar.gz"},
+	{"${P/a*c/}", ".tar.gz"},
+	{"${P//a/A}", "A/b/c.tAr.gz"},
+	{"${P//.*/}", "a/b/c"},
+	{"${P/z/$NAME}", "a/b/c.tar.gada"},
+	{"${P/nix/x}", "a/b/c.tar.gz"},
+	{"${P//a?/-}", "-b/c.t-.gz"},
+	{"${NAME//*/x}", "x"},
+	{"${NAME///x}", "xaxdxax"},
+	{"${NAME/a/}", "da"},
+	{"${NAME//a/\"b c\"}", "b cdb c"},
+	{"${UNSET/x/y}", ""},
+	{"${NAME/./x}", "ada"},
 };
 
 static void words_expand(void **unused)
@@ -172,6 +258,38 @@ static void words_expand(void **unused)
 		else
 			assert_int_equal(err.kind, ERR_REFUSED);
 	}
+}
+
+static void a_demand_says_what_it_was_told(void **unused)
+{
+	auto_state struct state state = {0};
+	auto_buf struct buf out = BUF_INIT(4096);
+	struct err err = {0};
+
+	(void)unused;
+	make_state(&state);
+	check_err(expand_word(STR("${UNSET:?say $NAME}"), &state, &out, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text, "UNSET: say ada");
+	check_err(expand_word(STR("${UNSET?}"), &state, &out, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text, "UNSET: is not allowed to be unset");
+	check_err(expand_word(STR("${EMPTY:?}"), &state, &out, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text, "EMPTY: is not allowed to be empty");
+	check_ok(expand_word(STR("${UNSET?}"), NULL, &out, &err), &err); /* its form is right */
+}
+
+static void forms_in_forms_have_a_ceiling(void **unused)
+{
+	auto_state struct state state = {0};
+	auto_buf struct buf word = BUF_INIT(4096);
+	auto_buf struct buf out = BUF_INIT(4096);
+	struct err err = {0};
+
+	(void)unused;
+	make_state(&state);
+	for (size_t i = 0; i < 200; i++)
+		check_ok(buf_add(&word, STR("${A-"), &err), &err);
+	check_err(expand_word(buf_str(&word), &state, &out, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text, "${…} nested deeper than 100");
 }
 
 static void a_word_has_a_ceiling(void **unused)
@@ -256,6 +374,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_expand),
+		cmocka_unit_test(a_demand_says_what_it_was_told),
+		cmocka_unit_test(forms_in_forms_have_a_ceiling),
 		cmocka_unit_test(a_word_has_a_ceiling),
 		cmocka_unit_test(instructions_expand_into_texts_of_their_own),
 		cmocka_unit_test(what_expansion_brings_to_light_is_refused),

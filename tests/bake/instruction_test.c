@@ -41,6 +41,10 @@ static void text_is_joined_and_cleaned(void **state)
 		{"RUN a # b", "RUN a # b"},
 		{"WORKDIR /a # x", "WORKDIR /a # x"},
 		{"RUN a \\\n#", "RUN a"},
+		{"# syntax=x\n# check=y\n# escape=\\\nRUN a", "RUN a"},
+		{"# first\n# escape=`\nRUN a", "RUN a"},
+		{"\n# escape=`\nRUN a", "RUN a"},
+		{"RUN a \\\n# escape=`\n b", "RUN a  b"},
 		/* bytes */
 		{"\xef\xbb\xbfRUN a", "RUN a"},
 		{"RUN echo \"gr\xc3\xbc\xc3\x9f\"", "RUN echo \"gr\xc3\xbc\xc3\x9f\""},
@@ -85,6 +89,10 @@ static const struct {
 	{"RUN a\n# c\n\n  b", "line 4: a step is one instruction"},
 	{"RUN a \\\\\nb", "line 2: a step is one instruction"},
 	{"RUN cat <<EOF\nhello\nEOF", "heredocs are not supported yet"},
+	/* directives */
+	{"# escape=`\nRUN a", "line 1: # escape=`: only \\ escapes here"},
+	{"# syntax=x\n#EsCaPe = ^\nRUN a", "line 2: # escape=^: only \\ escapes here"},
+	{"# escape=\\\n# escape=\\\nRUN a", "line 2: # escape= is given twice"},
 	/* bytes */
 	{"RUN a\x01", "line 1 holds the control byte 0x01"},
 	{"RUN a \\\n\x1b[0m", "line 2 holds the control byte 0x1b"},
@@ -142,9 +150,9 @@ static const struct {
 	{"COPY git@example.com:a/b /y", "COPY takes files from the context"},
 	/* forms that expansion refuses, before anything runs */
 	{"COPY \"a b\" /x", "never closed"},
-	{"COPY ${a:-b} /x", "operators are not supported yet"},
+	{"COPY ${a:=b} /x", "${a:=…} is no form of a variable"},
 	{"COPY --chown=${a a b", "no closing }"},
-	{"ENV a=${b%%c}", "operators are not supported yet"},
+	{"ENV a=${b%%c", "no closing }"},
 	{"ENV a='b", "never closed"},
 	{"WORKDIR ${", "no closing }"},
 	/* ENV */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Property: a word's form is judged alike with and without values, and quoting what came out keeps
+/* Property: a form that is refused without values is so with them, and quoting what came out keeps
  * it. */
 #include "bake/expand.h"
 #include "bake/state.h"
@@ -34,10 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    state_set_env(&state, STR("A"), STR("a'\"\\$B"), &err) < 0)
 		abort();
 	judged = expand_word(word, NULL, &bare, &err);
-	if (expand_word(word, &state, &full, &err) != judged)
-		abort();
-	if (judged < 0)
+	if (expand_word(word, &state, &full, &err) < 0)
 		return 0;
+	if (judged < 0)
+		abort();
 	quote(buf_str(&full), &quoted, &err);
 	if (expand_word(buf_str(&quoted), &state, &again, &err) < 0 ||
 	    !str_equal(buf_str(&full), buf_str(&again)))
