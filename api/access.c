@@ -3,27 +3,81 @@
 
 #include "api/settings.h"
 #include "layers/base/fd.h"
+#include "registry/helper.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 
-int access_for(struct str text, struct credentials *out, struct err *err)
+/* One file, if it is there. 1 and something is known, 0, -1. */
+static int access_look(const char *path, const struct reference *reference, struct credentials *out,
+		       struct err *err)
 {
-	auto_free char *path = settings_docker_config();
 	auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
 	auto_buf struct buf content = BUF_WIPED(CREDENTIALS_FILE_MAX);
-	struct reference reference;
+	int found;
 
-	*out = (struct credentials){0};
 	if (fd < 0)
 		return 0;
+	if (fd_read_all(fd, &content, err) < 0)
+		return err_ctx(err, "%s", path);
+	found = credentials_find(buf_str(&content), reference->host, reference->path, out, err);
+	return found < 0 ? err_ctx(err, "%s", path) : found;
+}
+
+int access_for(struct str text, const struct cancel *cancel, struct credentials *out,
+	       struct err *err)
+{
+	auto_free char *docker = settings_docker_config();
+	auto_free char *containers = settings_auth_file();
+	struct helper_spec helper = {.search = settings_search(), .cancel = cancel};
+	struct reference reference;
+	int found;
+
+	*out = (struct credentials){0};
 	if (reference_parse(text, &reference, err) < 0)
 		return err_ctx(err, "base");
 	if (reference.kind != REFERENCE_REGISTRY)
 		return 0;
-	if (fd_read_all(fd, &content, err) < 0 ||
-	    credentials_find(buf_str(&content), reference.host, out, err) < 0)
-		return err_ctx(err, "%s", path);
-	return 0;
+	found = access_look(docker, &reference, out, err);
+	if (found == 0)
+		found = access_look(containers, &reference, out, err);
+	if (found <= 0 || !out->helper[0])
+		return found < 0 ? -1 : 0;
+	helper.host = reference.host;
+	return helper_ask(&helper, out, err);
+}
+
+/* One line, without its end, as docker login takes it. */
+static int access_read_password(struct secret *out, struct err *err)
+{
+	auto_buf struct buf text = BUF_WIPED(SECRET_MAX);
+	struct str line;
+
+	if (fd_read_all(STDIN_FILENO, &text, err) < 0)
+		return err_ctx(err, "--password-stdin");
+	line = buf_str(&text);
+	while (line.len > 0 && strchr("\r\n", line.ptr[line.len - 1]))
+		line.len--;
+	if (line.len == 0)
+		return err_set(err, ERR_INVALID, "--password-stdin: standard input is empty");
+	return secret_put(out, line, err);
+}
+
+int access_login(const struct cli *cli, struct str text, struct credentials *out, struct err *err)
+{
+	const char *user = cli_text(cli, "username");
+
+	if (!user && !cli_has(cli, "password-stdin"))
+		return access_for(text, cli->cancel, out, err);
+	if (!user || !cli_has(cli, "password-stdin"))
+		return err_set(err, ERR_INVALID, "--username and --password-stdin go together");
+	if (strlen(user) >= sizeof(out->user))
+		return err_set(err, ERR_INVALID, "--username: longer than %zu bytes",
+			       sizeof(out->user) - 1);
+	*out = (struct credentials){0};
+	(void)snprintf(out->user, sizeof(out->user), "%s", user);
+	return access_read_password(&out->password, err);
 }
 
 int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err)

@@ -6,18 +6,33 @@
 #include "registry/credentials.h"
 #include "registry/reference.h"
 
+#define ACCESS_OPTIONS_REGISTRY                                                              \
+	{"plain-http", NULL, "speak HTTP to the registry; loopback needs no asking", false}, \
+	{                                                                                    \
+		"ca-file", "FILE", "trust these certificates for the registry, too", false   \
+	}
 #define ACCESS_OPTIONS                                                                         \
-	{"plain-http", NULL, "speak HTTP to the registry; loopback needs no asking", false},   \
-		{"ca-file", "FILE", "trust these certificates for the registry, too", false},  \
+	ACCESS_OPTIONS_REGISTRY,                                                               \
 	{                                                                                      \
 		"max-layer-bytes", "N", "refuse a layer that inflates to more (64 GiB)", false \
 	}
+#define ACCESS_OPTIONS_LOGIN                                                                  \
+	{"username", "NAME", "with --password-stdin; else Docker's config.json says", false}, \
+	{                                                                                     \
+		"password-stdin", NULL, "read the password from standard input", false        \
+	}
 
 /*
- * Credentials for the registry that a reference (text) names, from Docker's
- * config.json; empty where there are none or the reference is no registry's.
+ * Credentials for the repository that a reference (text) names: of Docker's
+ * config.json and its helpers, else of the file that podman login writes; empty
+ * where there are none or the reference is no registry's.
  */
-int access_for(struct str text, struct credentials *out, struct err *err) MUST_CHECK;
+int access_for(struct str text, const struct cancel *cancel, struct credentials *out,
+	       struct err *err) MUST_CHECK;
+
+/* The same, where --username and --password-stdin go first. */
+int access_login(const struct cli *cli, struct str text, struct credentials *out, struct err *err)
+	MUST_CHECK;
 
 /* --max-layer-bytes; 0 for the default. */
 int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err) MUST_CHECK;

@@ -69,6 +69,7 @@ struct cli {
 
 extern const struct cli_command cli_bake;
 extern const struct cli_command cli_pull;
+extern const struct cli_command cli_push;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_images;
 extern const struct cli_command cli_inspect;

@@ -193,7 +193,8 @@ static void bake_print(const struct cmd_bake *cmd, const struct bake_result *res
 
 static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
-	if (bake_read_hosts(cmd, err) < 0 || access_for(spec->base, &cmd->credentials, err) < 0 ||
+	if (bake_read_hosts(cmd, err) < 0 ||
+	    access_for(spec->base, cmd->cli->cancel, &cmd->credentials, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0 ||
 	    spec_file_open_context(cmd->cli, spec, cmd->store, &cmd->contextfd, err) < 0)
 		return -1;

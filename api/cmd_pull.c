@@ -25,7 +25,7 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 	platform_host(&out->platform);
 	if (reference_parse(str_of(cli->args[0]), &reference, err) < 0 ||
 	    reference_format(&reference, canonical, err) < 0 ||
-	    access_for(str_of(cli->args[0]), credentials, err) < 0 ||
+	    access_login(cli, str_of(cli->args[0]), credentials, err) < 0 ||
 	    access_layer_limit(cli, &out->max_layer_bytes, err) < 0)
 		return -1;
 	if (reference.kind == REFERENCE_SCRATCH)
@@ -66,6 +66,7 @@ static const struct cli_option options[] = {
 	{"platform", "OS/ARCH", "which image of several; the host's by default", false},
 	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
 	ACCESS_OPTIONS,
+	ACCESS_OPTIONS_LOGIN,
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,
@@ -77,7 +78,7 @@ const struct cli_command cli_pull = {
 	.summary = "fetch an image; prints its digest",
 	.detail =
 		"REFERENCE is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or a place as of hearth import.\n"
-		"Credentials are read from Docker's config.json.\n",
+		"Credentials are read from Docker's config.json, and its helpers asked.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

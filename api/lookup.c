@@ -3,6 +3,7 @@
 
 #include "bake/image.h"
 #include "layers/blob.h"
+#include "registry/closure.h"
 #include "registry/tag.h"
 
 #define LOOKUP_HEX_MIN 6 /* shorter beginnings are names */
@@ -71,24 +72,20 @@ static int lookup_prefix(struct meta *meta, struct str text, struct digest *out,
 }
 
 static int lookup_tag(struct meta *meta, struct str text, const struct platform *platform,
-		      struct digest *out, struct err *err)
+		      struct tag *out, struct err *err)
 {
 	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
 	struct reference reference;
-	struct tag tag;
-	int found;
 
 	if (reference_parse(text, &reference, err) < 0 ||
 	    reference_format(&reference, &canonical, err) < 0)
 		return -1;
-	found = tag_find(meta, buf_str(&canonical), platform, &tag, err);
-	if (found == 1)
-		*out = tag.manifest;
-	return found;
+	return tag_find(meta, buf_str(&canonical), platform, out, err);
 }
 
+/* Of a digest, target and manifest are the same. */
 static int lookup_image(struct store *store, const char *text, const struct platform *platform,
-			struct digest *out, struct err *err)
+			struct tag *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct str name = str_of(text);
@@ -96,7 +93,8 @@ static int lookup_image(struct store *store, const char *text, const struct plat
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = lookup_prefix(meta, name, out, err);
+	found = lookup_prefix(meta, name, &out->manifest, err);
+	out->target = out->manifest;
 	if (found == 0 && !str_starts(name, STR("sha256:")))
 		found = lookup_tag(meta, name, platform, out, err);
 	if (found == 0)
@@ -128,11 +126,11 @@ uint64_t lookup_size(const struct lookup *lookup)
 	return size;
 }
 
-int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
+static int lookup_find(const struct cli *cli, struct store **store, struct tag *out,
+		       struct err *err)
 {
 	const char *text = cli_text(cli, "platform");
 	struct platform platform;
-	struct digest digest;
 	int found;
 
 	platform_host(&platform);
@@ -142,9 +140,49 @@ int lookup_named(const struct cli *cli, struct store **store, struct lookup *out
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "no image %s here: there is no store in %s yet",
 			       cli->args[0], cli->data_path);
-	if (found < 0 || lookup_image(*store, cli->args[0], &platform, &digest, err) < 0)
+	return found < 0 ? -1 : lookup_image(*store, cli->args[0], &platform, out, err);
+}
+
+int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
+{
+	struct tag tag = {0};
+
+	if (lookup_find(cli, store, &tag, err) < 0)
 		return -1;
-	return lookup_read(*store, &digest, out, err);
+	return lookup_read(*store, &tag.manifest, out, err);
+}
+
+/* Whether every document of an index is here: 1, 0, -1. */
+static int lookup_is_whole(struct store *store, const struct digest *index, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_closure struct closure closure = {0};
+	int found = 1;
+
+	if (blob_read_all(store, index, &text, err) < 0 ||
+	    closure_parse(buf_str(&text), &closure, err) < 0)
+		return -1;
+	for (size_t i = 0; found == 1 && i < closure.count; i++) {
+		struct blob_info info;
+
+		found = blob_find(store, &closure.items[i].what.digest, &info, err);
+	}
+	return found;
+}
+
+int lookup_whole(const struct cli *cli, struct store **store, struct digest *out, struct err *err)
+{
+	struct tag tag = {0};
+	int whole = 0;
+
+	if (lookup_find(cli, store, &tag, err) < 0)
+		return -1;
+	if (!cli_has(cli, "platform") && !digest_equal(&tag.target, &tag.manifest))
+		whole = lookup_is_whole(*store, &tag.target, err);
+	if (whole < 0)
+		return -1;
+	*out = whole ? tag.target : tag.manifest;
+	return 0;
 }
 
 void lookup_done(struct lookup *lookup)

@@ -43,6 +43,14 @@ uint64_t lookup_size(const struct lookup *lookup);
 int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 	MUST_CHECK;
 
+/*
+ * The same, where an image for several platforms may be meant as a whole: the
+ * digest of its index, if no platform is asked for and every image of it is
+ * here; else of the one image.
+ */
+int lookup_whole(const struct cli *cli, struct store **store, struct digest *out, struct err *err)
+	MUST_CHECK;
+
 static inline void auto_lookup_release(struct lookup *slot)
 {
 	lookup_done(slot);

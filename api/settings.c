@@ -155,6 +155,28 @@ char *settings_docker_config(void)
 	return NULL;
 }
 
+char *settings_auth_file(void)
+{
+	const char *file = getenv("REGISTRY_AUTH_FILE");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	auto_free char *own = NULL;
+
+	if (file && *file)
+		return settings_join(file, "");
+	if (runtime && *runtime == '/')
+		return settings_join(runtime, "/containers/auth.json");
+	if (asprintf(&own, "/run/containers/%u/auth.json", (unsigned)geteuid()) < 0)
+		abort();
+	return steal_ptr(&own);
+}
+
+const char *settings_search(void)
+{
+	const char *search = getenv("PATH");
+
+	return search ? search : "";
+}
+
 int settings_log(struct err *err)
 {
 	const char *modules = getenv("HEARTH_LOG");

@@ -9,6 +9,7 @@
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
  *	DOCKER_CONFIG     the directory of config.json, for credentials
+ *	REGISTRY_AUTH_FILE  where podman login keeps them
  *	SOURCE_DATE_EPOCH the latest time in a reproducible image, in seconds
  *
  * HEARTH_DATA and HEARTH_MAP_BYTES that are set but empty are ERR_INVALID: they
@@ -34,3 +35,9 @@ const char *settings_source_date_epoch(void);
 
 /* The path of Docker's config.json, or NULL. The caller frees it. */
 char *settings_docker_config(void);
+
+/* The path of the auth.json of podman, buildah and skopeo, or NULL. The caller frees it. */
+char *settings_auth_file(void);
+
+/* Where programs are looked for, as PATH has it; "" for nowhere. */
+const char *settings_search(void);

@@ -10,36 +10,75 @@ static bool credentials_is_hub(struct str host)
 	       str_equal(host, STR("registry-1.docker.io"));
 }
 
-/* The host part of a key. */
-static struct str credentials_key_host(struct str key)
+/* A key's host, and the path that it is for: "" for all. */
+static struct str credentials_key_host(struct str key, struct str *out_path)
 {
 	const char *scheme = memmem(key.ptr, key.len, "://", 3);
-	const char *slash;
+	struct str host;
+	struct str path;
 
 	if (scheme) {
 		key.len -= (size_t)(scheme + 3 - key.ptr);
 		key.ptr = scheme + 3;
 	}
-	slash = memchr(key.ptr, '/', key.len);
-	if (slash)
-		key.len = (size_t)(slash - key.ptr);
-	return key;
+	path = key;
+	if (!str_cut(&path, '/', &host))
+		return key;
+	while (path.len > 0 && path.ptr[path.len - 1] == '/')
+		path.len--;
+	/* The protocol's versions are no repositories. */
+	if (str_equal(path, STR("v1")) || str_equal(path, STR("v2")))
+		path = STR("");
+	*out_path = path;
+	return host;
 }
 
-static const json_t *credentials_entry(const json_t *auths, struct str host)
+/* Which repository is asked about. */
+struct credentials_place {
+	struct str host;
+	struct str path;
+};
+
+static bool credentials_fits(const struct credentials_place *place, struct str host,
+			     struct str path)
 {
+	if (!str_equal(host, place->host) &&
+	    !(credentials_is_hub(host) && credentials_is_hub(place->host)))
+		return false;
+	return path.len == 0 || (str_starts(place->path, path) &&
+				 (place->path.len == path.len || place->path.ptr[path.len] == '/'));
+}
+
+/* Whether an entry says anything; a helper's name or what auths holds. */
+static bool credentials_says(const json_t *entry)
+{
+	return json_string_length(entry) > 0 ||
+	       json_string_length(json_object_get(entry, "auth")) > 0 ||
+	       json_string_length(json_object_get(entry, "identitytoken")) > 0 ||
+	       json_string_length(json_object_get(entry, "registrytoken")) > 0;
+}
+
+/* The entry of the longest path, of those that say something; else any that fits, or NULL. */
+static const json_t *credentials_entry(const json_t *entries, const struct credentials_place *place)
+{
+	const json_t *best = NULL;
+	size_t best_len = 0;
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)drop_const(auths), key, value)
+	json_object_foreach((json_t *)drop_const(entries), key, value)
 	{
-		struct str key_host = credentials_key_host(str_of(key));
+		struct str path = STR("");
+		struct str host = credentials_key_host(str_of(key), &path);
+		bool better = !best || (credentials_says(value) &&
+					(!credentials_says(best) || path.len >= best_len));
 
-		if (str_equal(key_host, host) ||
-		    (credentials_is_hub(key_host) && credentials_is_hub(host)))
-			return value;
+		if (!credentials_fits(place, host, path) || !better)
+			continue;
+		best = value;
+		best_len = path.len;
 	}
-	return NULL;
+	return best;
 }
 
 /* The bytes of base64, ended by a NUL; false for what is none. */
@@ -76,39 +115,72 @@ static int credentials_split(struct str auth, struct credentials *out, struct er
 	return result;
 }
 
-static int credentials_refuse_helper(struct str host, const json_t *helper, struct err *err)
+/* A name that becomes part of a program's: letters, digits, and no way out of a directory. */
+static int credentials_note_helper(const json_t *name, struct credentials *out, struct err *err)
 {
-	return err_set(err, ERR_UNSUPPORTED,
-		       "credentials for " STR_FMT " are with the helper %s, which is not "
-		       "asked yet: docker login without a helper stores them in the file",
-		       STR_ARG(host), json_string_value(helper));
+	struct str text = json_str(name);
+
+	for (size_t i = 0; i < text.len; i++) {
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
+			    text.ptr[i]) ||
+		    text.ptr[i] == '\0')
+			return err_set(err, ERR_INVALID, "the name of a helper has odd characters");
+	}
+	if (text.len >= sizeof(out->helper))
+		return err_set(err, ERR_INVALID, "the name of a helper is too long");
+	memcpy(out->helper, text.ptr, text.len);
+	out->helper[text.len] = '\0';
+	return 1;
 }
 
-int credentials_find(struct str text, struct str host, struct credentials *out, struct err *err)
+static int credentials_take_token(const char *user, struct str token, struct credentials *out,
+				  struct err *err)
 {
+	(void)snprintf(out->user, sizeof(out->user), "%s", user);
+	return secret_put(&out->password, token, err) < 0 ? -1 : 1;
+}
+
+static int credentials_take(const json_t *entry, struct credentials *out, struct err *err)
+{
+	struct str auth = {0};
+	struct str identity = {0};
+	struct str bearer = {0};
+
+	if (json_get_string(entry, "auths", "auth", &auth, err) < 0 ||
+	    json_get_string(entry, "auths", "identitytoken", &identity, err) < 0 ||
+	    json_get_string(entry, "auths", "registrytoken", &bearer, err) < 0)
+		return -1;
+	if (bearer.len > 0)
+		return credentials_take_token(CREDENTIALS_BEARER, bearer, out, err);
+	if (identity.len > 0)
+		return credentials_take_token(CREDENTIALS_IDENTITY, identity, out, err);
+	return credentials_split(auth, out, err) < 0 ? -1 : 1;
+}
+
+int credentials_find(struct str text, struct str host, struct str path, struct credentials *out,
+		     struct err *err)
+{
+	const struct credentials_place place = {host, path};
 	AUTO(json) json_t *document = NULL;
 	json_t *auths = NULL;
 	const json_t *entry;
 	const json_t *helper;
-	struct str auth = {0};
-	int found;
 
 	/* The parser's own words cite what it stumbled over, which may be a password. */
 	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0)
 		return err->kind == ERR_INVALID ? err_set(err, ERR_INVALID, "it is not JSON") : -1;
 	if (json_get_object(document, "", "auths", &auths, err) < 0)
 		return -1;
-	helper = credentials_entry(json_object_get(document, "credHelpers"), host);
+	helper = credentials_entry(json_object_get(document, "credHelpers"), &place);
 	if (json_string_length(helper) > 0) /* it goes before auths, which need not list the host */
-		return credentials_refuse_helper(host, helper, err);
-	entry = auths ? credentials_entry(auths, host) : NULL;
-	found = entry ? json_get_string(entry, "auths", "auth", &auth, err) : 0;
-	if (found < 0)
-		return -1;
-	if (found == 1 && auth.len > 0)
-		return credentials_split(auth, out, err) < 0 ? -1 : 1;
+		return credentials_note_helper(helper, out, err);
+	entry = auths ? credentials_entry(auths, &place) : NULL;
+	if (!entry)
+		return 0;
+	if (credentials_says(entry))
+		return credentials_take(entry, out, err);
 	helper = json_object_get(document, "credsStore");
-	if (entry && json_string_length(helper) > 0) /* it leaves an empty entry for each host */
-		return credentials_refuse_helper(host, helper, err);
+	if (json_string_length(helper) > 0) /* it leaves an empty entry for each host */
+		return credentials_note_helper(helper, out, err);
 	return 0;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credentials.h - user and password for a registry, from Docker's config.json.
+ * credentials.h - user and password for a repository, from Docker's config.json.
  *
- * Keys are hosts ("127.0.0.1:5000") or URLs ("https://index.docker.io/v1/");
- * the docker.io family of names is one registry. Entries that need a helper
- * are ERR_UNSUPPORTED and name it.
+ * Keys are hosts ("127.0.0.1:5000"), hosts with the beginning of a path
+ * ("quay.io/acme") or URLs ("https://index.docker.io/v1/"); the docker.io family
+ * of names is one registry. The longest path that fits wins. A helper of
+ * credHelpers goes before auths, one of credsStore is for hosts whose entry in
+ * auths is empty. Only a host that nothing is said of is anonymous.
+ *
+ * Tokens are told as Docker's helpers tell them: by a user's name that nobody
+ * has.
  */
 #pragma once
 
@@ -13,18 +18,24 @@
 
 #define CREDENTIALS_MAX ((size_t)4096)
 #define CREDENTIALS_FILE_MAX ((size_t)1024 * 1024)
+#define CREDENTIALS_HELPER_MAX ((size_t)64)
+
+#define CREDENTIALS_IDENTITY "<token>" /* the password is what a token service takes for one */
+#define CREDENTIALS_BEARER "<bearer>"  /* the password is the token itself */
 
 struct credentials {
 	char user[CREDENTIALS_MAX];
 	struct secret password;
+	char helper[CREDENTIALS_HELPER_MAX]; /* where one has to be asked: its name */
 };
 
 /*
- * 1 found, 0 nothing for this host, -1. text is the file's content. *out is
- * credentials or {0} before, and the caller's to end.
+ * 1 found, 0 nothing is said of this repository, -1. text is the file's content.
+ * *out is credentials or {0} before, and the caller's to end. With out->helper
+ * set the rest is for helper_ask() to find.
  */
-int credentials_find(struct str text, struct str host, struct credentials *out, struct err *err)
-	MUST_CHECK;
+int credentials_find(struct str text, struct str host, struct str path, struct credentials *out,
+		     struct err *err) MUST_CHECK;
 
 static inline void auto_credentials_release(struct credentials *slot)
 {

@@ -2,6 +2,7 @@
 #include "registry/credentials.h"
 #include "tests/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* me:secret */
@@ -26,8 +27,8 @@ static void a_password_is_found_by_its_host(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		auto_credentials struct credentials found = {0};
 		struct err err = {0};
-		int rc = credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
-					  &err);
+		int rc = credentials_find(str_of(cases[i].text), str_of(cases[i].host),
+					  STR("acme/tool"), &found, &err);
 
 		if (rc != 1)
 			fail_msg("%s: %d %s", cases[i].text, rc, err.text);
@@ -54,7 +55,8 @@ static void a_host_that_nobody_knows_is_anonymous(void **state)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		auto_credentials struct credentials found = {0};
 		struct err err = {0};
-		int rc = credentials_find(str_of(texts[i]), STR("reg.acme.com"), &found, &err);
+		int rc = credentials_find(str_of(texts[i]), STR("reg.acme.com"), STR("acme/tool"),
+					  &found, &err);
 
 		if (rc != 0)
 			fail_msg("%s: %d %s", texts[i], rc, err.text);
@@ -85,11 +87,67 @@ static void a_helper_is_named_and_not_passed_over(void **state)
 		auto_credentials struct credentials found = {0};
 		struct err err = {0};
 
-		check_err(credentials_find(str_of(cases[i].text), str_of(cases[i].host), &found,
-					   &err),
-			  &err, ERR_UNSUPPORTED);
-		if (!strstr(err.text, "helper gcloud"))
-			fail_msg("%s: %s", cases[i].text, err.text);
+		check_ok(credentials_find(str_of(cases[i].text), str_of(cases[i].host),
+					  STR("acme/tool"), &found, &err),
+			 &err);
+		assert_string_equal(found.helper, "gcloud");
+		assert_true(secret_is_empty(&found.password));
+	}
+}
+
+static void the_name_of_a_helper_leads_nowhere_else(void **state)
+{
+	static const char *const names[] = {
+		"../x", "a/b",
+		"a b",  "a;b",
+		"$(x)", "a123456789b123456789c123456789d123456789e123456789f123456789g123456789"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_credentials struct credentials found = {0};
+		struct err err = {0};
+		char text[256];
+
+		(void)snprintf(text, sizeof(text), "{\"credHelpers\":{\"reg.acme.com\":\"%s\"}}",
+			       names[i]);
+		check_err(credentials_find(str_of(text), STR("reg.acme.com"), STR("acme/tool"),
+					   &found, &err),
+			  &err, ERR_INVALID);
+	}
+}
+
+/* The same host more than once: what is said of the longest path counts. */
+static void the_longest_path_wins(void **state)
+{
+#define OTHER "{\"auth\":\"eW91OnNlY3JldA==\"}" /* you:secret */
+	static const struct {
+		const char *text;
+		const char *user;
+	} cases[] = {
+		{"{\"auths\":{\"r.com\":" OTHER ",\"r.com/acme\":" ENTRY "}}", "me"},
+		{"{\"auths\":{\"r.com/acme\":" ENTRY ",\"r.com\":" OTHER "}}", "me"},
+		{"{\"auths\":{\"r.com/acme\":" OTHER ",\"r.com/acme/tool\":" ENTRY "}}", "me"},
+		{"{\"auths\":{\"r.com/acme/to\":" OTHER ",\"r.com\":" ENTRY "}}", "me"},
+		{"{\"auths\":{\"r.com/acme/tool/x\":" OTHER ",\"https://r.com/v2/\":" ENTRY "}}",
+		 "me"},
+		{"{\"auths\":{\"r.com/acme\":{},\"r.com\":" ENTRY "}}", "me"},
+		{"{\"auths\":{\"r.com/acme\":" ENTRY ",\"r.com/acme/tool\":{}}}", "me"},
+		{"{\"auths\":{\"r.com\":{\"identitytoken\":\"secret\",\"auth\":\"PHRva2VuPjo=\"}}}",
+		 CREDENTIALS_IDENTITY},
+		{"{\"auths\":{\"r.com\":{\"registrytoken\":\"secret\"}}}", CREDENTIALS_BEARER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_credentials struct credentials found = {0};
+		struct err err = {0};
+
+		assert_int_equal(credentials_find(str_of(cases[i].text), STR("r.com"),
+						  STR("acme/tool"), &found, &err),
+				 1);
+		if (strcmp(found.user, cases[i].user) != 0)
+			fail_msg("%s: %s", cases[i].text, found.user);
+		assert_string_equal(secret_reveal(&found.password), "secret");
 	}
 }
 
@@ -107,7 +165,8 @@ static void a_file_that_is_no_json_is_not_cited(void **state)
 		auto_credentials struct credentials found = {0};
 		struct err err = {0};
 
-		check_err(credentials_find(str_of(texts[i]), STR("reg.acme.com"), &found, &err),
+		check_err(credentials_find(str_of(texts[i]), STR("reg.acme.com"), STR("acme/tool"),
+					   &found, &err),
 			  &err, ERR_INVALID);
 		if (strstr(err.text, "bWU"))
 			fail_msg("%s: %s", texts[i], err.text);
@@ -121,6 +180,8 @@ int main(void)
 		cmocka_unit_test(a_password_is_found_by_its_host),
 		cmocka_unit_test(a_host_that_nobody_knows_is_anonymous),
 		cmocka_unit_test(a_helper_is_named_and_not_passed_over),
+		cmocka_unit_test(the_name_of_a_helper_leads_nowhere_else),
+		cmocka_unit_test(the_longest_path_wins),
 		cmocka_unit_test(a_file_that_is_no_json_is_not_cited),
 	};
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_push.c - `hearth push`: an image of the store, to a registry. */
+#include "api/access.h"
+#include "api/cli.h"
+#include "api/human.h"
+#include "api/lookup.h"
+#include "api/progress.h"
+#include "api/settings.h"
+#include "bake/publish.h"
+
+struct cmd_push {
+	struct cli *cli;
+	struct store *store;
+	struct progress *progress;
+	struct buf canonical; /* where to */
+	struct credentials credentials;
+	struct digest image;
+};
+
+/* Where to, judged before anything is read. */
+static int push_name(struct cmd_push *cmd, struct err *err)
+{
+	const struct cli *cli = cmd->cli;
+	struct str text = str_of(cli->args[cli->arg_count - 1]);
+	struct reference reference;
+	struct str hex;
+
+	if (cli->arg_count == 1 && lookup_hex(text, &hex))
+		return err_set(err, ERR_INVALID,
+			       "a digest does not say where to; name a registry's reference, too");
+	if (reference_parse(text, &reference, err) < 0)
+		return -1;
+	if (reference.kind != REFERENCE_REGISTRY)
+		return err_set(err, ERR_INVALID, "%s is no registry's; expected HOST/NAME[:TAG]",
+			       text.ptr);
+	return reference_format(&reference, &cmd->canonical, err);
+}
+
+static void push_print(const struct cmd_push *cmd)
+{
+	char digest[DIGEST_TEXT_MAX];
+	json_t *value;
+
+	digest_format(&cmd->image, digest);
+	if (!cli_has(cmd->cli, "json")) {
+		(void)printf("%s\n", digest);
+		return;
+	}
+	value = json_object();
+	(void)json_object_set_new(value, "reference", json_from_str(buf_str(&cmd->canonical)));
+	(void)json_object_set_new(value, "digest", json_string(digest));
+	human_json(value, stdout);
+	json_decref(value);
+}
+
+static int push_call(struct cmd_push *cmd, struct err *err)
+{
+	const struct asker asker = {
+		.store = cmd->store,
+		.worker_path = cmd->cli->puller_path,
+		.cancel = cmd->cli->cancel,
+	};
+	const struct publish_request request = {
+		.reference = buf_str(&cmd->canonical),
+		.manifest = cmd->image,
+		.plain_http = cli_has(cmd->cli, "plain-http"),
+		.ca_file = cli_text(cmd->cli, "ca-file"),
+		.user = str_of(cmd->credentials.user),
+		.password = &cmd->credentials.password,
+	};
+
+	if (publish_image(&asker, &request, progress_event, cmd->progress, err) < 0)
+		return -1;
+	progress_close(steal_ptr(&cmd->progress));
+	push_print(cmd);
+	return 0;
+}
+
+static int push_all(struct cmd_push *cmd, struct err *err)
+{
+	struct cli *cli = cmd->cli;
+	int columns;
+	bool terminal = settings_terminal(&columns);
+
+	if (push_name(cmd, err) < 0 || lookup_whole(cli, &cmd->store, &cmd->image, err) < 0 ||
+	    access_login(cli, buf_str(&cmd->canonical), &cmd->credentials, err) < 0 ||
+	    progress_open(cli_text(cli, "progress"), terminal, columns, cli->cancel, &cmd->progress,
+			  err) < 0)
+		return err_ctx(err, "push %s", cli->args[0]);
+	return push_call(cmd, err); /* it says what it pushed */
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	struct cmd_push cmd = {.cli = cli, .canonical = BUF_INIT(REFERENCE_TEXT_MAX)};
+	int result = push_all(&cmd, err);
+
+	progress_close(cmd.progress);
+	store_close(cmd.store);
+	secret_done(&cmd.credentials.password);
+	buf_done(&cmd.canonical);
+	return result;
+}
+
+static const struct cli_option options[] = {
+	{"platform", "OS/ARCH", "the image of one platform, not the whole index", false},
+	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	ACCESS_OPTIONS_REGISTRY,
+	ACCESS_OPTIONS_LOGIN,
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_push = {
+	.name = "push",
+	.arguments = "IMAGE [REFERENCE]",
+	.summary = "send an image to a registry; prints its digest",
+	.detail = "IMAGE is a tag, a digest, or the beginning of one; REFERENCE, where to, is\n"
+		  "HOST[:PORT]/NAME[:TAG], and IMAGE itself where it is left out.\n"
+		  "What the registry has is not sent. Of an image for several platforms all go,\n"
+		  "if all are here, else the one that is.\n"
+		  "Credentials are read from Docker's config.json, and its helpers asked.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 2,
+	.run = run,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/helper.h"
+
+#include "layers/base/clock.h"
+#include "layers/base/fd.h"
+#include "layers/base/proc.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define HELPER_PREFIX "docker-credential-"
+#define HELPER_PATH_MAX ((size_t)4096)
+
+/* A program that is running, and the ends of its standard input and output that are ours. */
+struct helper {
+	struct proc proc;
+	int fd; /* of a socket: both ways */
+	int64_t until_ms;
+	const struct cancel *cancel;
+};
+
+static void helper_done(struct helper *helper)
+{
+	proc_done(&helper->proc);
+	auto_close_release(&helper->fd);
+}
+
+/* In the directories' order; relative ones are passed over. */
+static int helper_find(const char *search, const char *name, struct buf *out, struct err *err)
+{
+	struct str rest = str_of(search);
+	struct str dir;
+
+	while (str_cut(&rest, ':', &dir)) {
+		struct stat st;
+
+		buf_clear(out);
+		if (dir.len == 0 || dir.ptr[0] != '/')
+			continue;
+		if (buf_addf(out, err, STR_FMT "/" HELPER_PREFIX "%s", STR_ARG(dir), name) < 0)
+			return -1;
+		if (stat(out->ptr, &st) == 0 && S_ISREG(st.st_mode) &&
+		    faccessat(AT_FDCWD, out->ptr, X_OK, AT_EACCESS) == 0)
+			return 0;
+	}
+	return err_set(err, ERR_UNAVAILABLE,
+		       "there is no program " HELPER_PREFIX "%s in PATH, which keeps its "
+		       "credentials",
+		       name);
+}
+
+static int helper_start(struct helper *helper, const char *path, struct err *err)
+{
+	const char *const argv[] = {path, "get", NULL};
+	struct proc_spec spec = {
+		.path = path, .argv = argv, .fd_count = 3, .die_with_parent = true};
+	int fds[2];
+	int result;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return err_os(err, errno, "talk to %s", path);
+	helper->fd = fds[0];
+	spec.fds[0] = spec.fds[1] = fds[1];
+	spec.fds[2] = -1;
+	result = proc_spawn(&spec, &helper->proc, err);
+	(void)close(fds[1]);
+	return result;
+}
+
+/* A helper that does not read is no failure, if it answers. */
+static void helper_say(const struct helper *helper, struct str text)
+{
+	(void)!send(helper->fd, text.ptr, text.len, MSG_NOSIGNAL);
+	(void)shutdown(helper->fd, SHUT_WR);
+}
+
+/* 1 and a piece, 0 at the end, -1. */
+static int helper_hear_piece(const struct helper *helper, struct buf *out, struct err *err)
+{
+	struct pollfd fds[] = {{.fd = helper->fd, .events = POLLIN},
+			       {.fd = cancel_fd(helper->cancel), .events = POLLIN}};
+	int64_t left = helper->until_ms - clock_monotonic_ms();
+	char piece[4096];
+	ssize_t n;
+	int result;
+
+	if (left <= 0)
+		return err_set(err, ERR_TIMEOUT, "it does not answer");
+	if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+		return err_os(err, errno, "wait");
+	if (cancel_check(helper->cancel, err) < 0)
+		return -1;
+	if (!fds[0].revents)
+		return 1;
+	n = recv(helper->fd, piece, sizeof(piece), 0);
+	if (n <= 0)
+		return 0; /* a reset is an end, too */
+	result = buf_add(out, (struct str){piece, (size_t)n}, err);
+	explicit_bzero(piece, sizeof(piece));
+	return result < 0 ? -1 : 1;
+}
+
+static int helper_hear(struct helper *helper, struct buf *out, int *out_status, struct err *err)
+{
+	int64_t left;
+	int more = 1;
+
+	while (more > 0)
+		more = helper_hear_piece(helper, out, err);
+	if (more < 0)
+		return -1;
+	left = helper->until_ms - clock_monotonic_ms();
+	return proc_wait(&helper->proc, left > 0 ? (int)left : 0, helper->cancel, out_status, err);
+}
+
+static int helper_read(struct str text, struct credentials *out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	struct err hidden;
+	struct str user;
+	struct str password;
+
+	if (json_parse(text, HELPER_ANSWER_MAX, &document, &hidden) < 0 ||
+	    json_need_string(document, "", "Username", &user, &hidden) < 0 ||
+	    json_need_string(document, "", "Secret", &password, &hidden) < 0 ||
+	    user.len >= sizeof(out->user) || memchr(user.ptr, '\0', user.len))
+		return err_set(err, ERR_INVALID, "its answer is not Username and Secret as JSON");
+	(void)snprintf(out->user, sizeof(out->user), STR_FMT, STR_ARG(user));
+	return secret_put(&out->password, password, err);
+}
+
+static int helper_talk(struct helper *helper, const char *path, struct str server,
+		       struct credentials *out, struct err *err)
+{
+	auto_buf struct buf answer = BUF_WIPED(HELPER_ANSWER_MAX);
+	int status;
+
+	if (helper_start(helper, path, err) < 0)
+		return -1;
+	helper_say(helper, server);
+	if (helper_hear(helper, &answer, &status, err) < 0 ||
+	    proc_check_started(status, path, err) < 0)
+		return -1;
+	if (status != 0)
+		return err_set(err, ERR_UNAUTHORIZED, "it has none, and ends with %d", status);
+	return helper_read(buf_str(&answer), out, err);
+}
+
+int helper_ask(const struct helper_spec *spec, struct credentials *credentials, struct err *err)
+{
+	auto_buf struct buf path = BUF_INIT(HELPER_PATH_MAX);
+	struct helper helper = {
+		.proc = PROC_INIT,
+		.fd = -1,
+		.until_ms = clock_monotonic_ms() +
+			    (spec->timeout_ms > 0 ? spec->timeout_ms : HELPER_MS),
+		.cancel = spec->cancel,
+	};
+	bool hub = str_equal(spec->host, STR("docker.io"));
+	int result;
+
+	if (helper_find(spec->search, credentials->helper, &path, err) < 0)
+		return -1;
+	result = helper_talk(&helper, path.ptr,
+			     hub ? STR("https://index.docker.io/v1/") : spec->host, credentials,
+			     err);
+	helper_done(&helper);
+	if (result < 0 && err->kind != ERR_CANCELLED)
+		return err_ctx(err, "credentials for " STR_FMT ": " HELPER_PREFIX "%s",
+			       STR_ARG(spec->host), credentials->helper);
+	return result;
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Images go to a registry, with and without a password, and others read them there.
+. "$(dirname "$0")/lib.sh"
+command -v docker-registry >/dev/null || skip "needs docker-registry"
+
+start_registry
+base=$(tiny_base)
+spec "$work/a.json" "$base" "RUN echo pushed > /a" "ENV A=b"
+digest=$(bake "$work/a.json" --tag "$registry/acme/agent:1")
+
+said=$(hearth push "$registry/acme/agent:1" 2>"$work/push.log")
+same "a push prints the image's digest" "$said" "$digest"
+holds "and what it sent" "$(cat "$work/push.log")" '^\[push\] done sha256:'
+seen() { skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$registry/$1"; }
+same "another tool finds it there" "$(seen acme/agent:1)" "$digest"
+again=$(hearth push "$registry/acme/agent:1" --json 2>"$work/push.log")
+same "pushed again it is the same" "$(jq -r .digest <<<"$again")" "$digest"
+holds "and nothing is sent" "$(cat "$work/push.log")" manifestHeld
+check "not a single blob" bash -c '! grep -q "done sha256" "$1"' - "$work/push.log"
+hearth push "$digest" "$registry/other/name:2" >/dev/null 2>&1
+same "by its digest it goes where it is told to" "$(seen other/name:2)" "$digest"
+hearth push "$registry/acme/agent:1" "$registry/acme/agent:json" --progress json >/dev/null 2>"$work/events"
+holds "programs hear of it, too" "$(jq -r .event "$work/events")" '^pushDone$'
+HEARTH_DATA=$work/fresh hearth pull "$registry/acme/agent:1" >"$work/pulled" 2>/dev/null
+same "what was pushed can be pulled" "$(cat "$work/pulled")" "$digest"
+
+refused "a digest alone does not say where to" 64 "where to" hearth push "$digest"
+refused "a layout is no registry" 64 "no registry" hearth push "$digest" "oci:$work/x"
+refused "what is not here is not found" 66 "no image" hearth push "$registry/acme/absent:1"
+refused "nobody listens there" 69 "push 127.0.0.1:1/a" hearth push "$digest" 127.0.0.1:1/a:1
+refused "a password needs a name" 64 "go together" hearth push "$digest" "$registry/a:1" --password-stdin
+
+# A registry with a password: me:secret
+locked=127.0.0.1:$(free_port)
+echo 'me:$2b$04$xjRrvKZIlqeSvUdcoW0bfOsoAeVJGRKZwnp1yfEDJvbKnEZjweGi6' >"$work/htpasswd"
+cat >"$work/locked.yml" <<YAML
+version: 0.1
+log: {level: error, accesslog: {disabled: true}}
+auth: {htpasswd: {realm: here, path: $work/htpasswd}}
+storage: {filesystem: {rootdirectory: $work/locked}}
+http: {addr: "$locked"}
+YAML
+serve docker-registry serve "$work/locked.yml"
+wait_for 10 curl -fsS -u me:secret "http://$locked/v2/"
+export DOCKER_CONFIG=$work/docker REGISTRY_AUTH_FILE=$work/auth.json
+mkdir "$DOCKER_CONFIG"
+to() { hearth push "$digest" "$locked/acme/agent:$1"; }
+refused "without a password it is refused" 77 "credentials" to 1
+with() { printf '%s\n' "$1" | hearth push "$digest" "$locked/acme/agent:2" --username me --password-stdin; }
+refused "with a wrong one, too" 77 "credentials" with wrong
+check "with the right one it goes" with secret
+echo "{\"auths\": {\"$locked\": {\"auth\": \"bWU6c2VjcmV0\"}}}" >"$DOCKER_CONFIG/config.json"
+check "or with that of Docker's file" to 3
+mv "$DOCKER_CONFIG/config.json" "$REGISTRY_AUTH_FILE"
+check "or of podman's" to 4
+rm "$REGISTRY_AUTH_FILE"
+
+echo "{\"auths\": {\"$locked\": {}}, \"credHelpers\": {\"$locked\": \"test\"}}" >"$DOCKER_CONFIG/config.json"
+refused "a helper that is not there is named" 75 "docker-credential-test in PATH" to 5
+mkdir "$work/bin"
+cat >"$work/bin/docker-credential-test" <<'SH'
+#!/bin/sh
+cat >"${0%/*}/asked"
+echo '{"Username": "me", "Secret": "secret"}'
+SH
+chmod +x "$work/bin/docker-credential-test"
+export PATH=$work/bin:$PATH
+check "a helper is asked" to 5
+same "for the registry" "$(cat "$work/bin/asked")" "$locked"
+check "for a pull, too" env HEARTH_DATA="$work/fresh" "$HEARTH" pull "$locked/acme/agent:5"
+printf '#!/bin/sh\necho secret; exit 1\n' >"$work/bin/docker-credential-test"
+refused "one that has nothing is no reason to go on without" 77 "docker-credential-test" to 6
+
+nothing_left "nothing is left of it"
+finish
