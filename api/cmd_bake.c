@@ -145,6 +145,9 @@ static json_t *bake_json(const struct cmd_bake *cmd, const struct bake_result *r
 	(void)json_object_set_new(value, "steps", json_integer((json_int_t)result->steps));
 	(void)json_object_set_new(value, "cachedSteps",
 				  json_integer((json_int_t)result->cached_steps));
+	if (result->linked_bytes > 0)
+		(void)json_object_set_new(value, "linkedBytes",
+					  json_integer((json_int_t)result->linked_bytes));
 	(void)json_object_set_new(value, "durationMs",
 				  json_integer(clock_monotonic_ms() - cmd->started_ms));
 	return value;

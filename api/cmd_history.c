@@ -3,6 +3,8 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/lookup.h"
+#include "bake/image.h"
+#include "layers/step.h"
 
 #define HISTORY_COLUMNS ((size_t)200)        /* of a step's text */
 #define HISTORY_CREATED_COLUMNS ((size_t)19) /* to the second */
@@ -28,10 +30,48 @@ static json_t *history_row(const struct lookup *image, const json_t *entry, size
 	return row;
 }
 
+static int history_add_step(struct meta *meta, const struct digest *key, json_t *row,
+			    struct err *err)
+{
+	auto_step_record struct step_record record = STEP_RECORD_INIT;
+	int found = step_find(meta, key, false, &record, err);
+
+	if (found == 1 && record.linked_bytes > 0)
+		(void)json_object_set_new(row, "linkedBytes",
+					  json_integer((json_int_t)record.linked_bytes));
+	return found < 0 ? -1 : 0;
+}
+
+/*
+ * What the steps of a bake are known by: the last entries are theirs, each with
+ * its key. Of an image that was not baked here nothing is added.
+ */
+static int history_add_steps(struct store *store, const struct lookup *image, json_t *rows,
+			     struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	auto_free struct digest *keys = NULL;
+	size_t count = 0;
+	int found;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = image_find_steps(meta, &image->digest, &keys, &count, err);
+	for (size_t i = 0; found == 1 && i < count && count <= json_array_size(rows); i++) {
+		json_t *row = json_array_get(rows, json_array_size(rows) - count + i);
+
+		if (history_add_step(meta, &keys[i], row, err) < 0)
+			return -1;
+	}
+	return found < 0 ? -1 : 0;
+}
+
 static int history_print(const json_t *row, struct err *err)
 {
 	auto_buf struct buf step = BUF_INIT(4 * HISTORY_COLUMNS + 1);
 	auto_buf struct buf created = BUF_INIT(4 * HISTORY_CREATED_COLUMNS + 1);
+	json_int_t linked = json_integer_value(json_object_get(row, "linkedBytes"));
+	char note[HUMAN_LINKED_MAX];
 	char size[HUMAN_TEXT_MAX] = "-";
 
 	if (json_is_string(json_object_get(row, "layer")))
@@ -42,6 +82,8 @@ static int history_print(const json_t *row, struct err *err)
 		return -1;
 	(void)printf("%-19s %10s  %s\n", created.len > 0 ? created.ptr : "-", size,
 		     buf_str(&step).ptr);
+	if (linked > 0)
+		(void)printf("%-19s %10s  %s\n", "", "", human_linked((uint64_t)linked, note));
 	return 0;
 }
 
@@ -59,6 +101,8 @@ static int run(struct cli *cli, struct err *err)
 	for (size_t i = 0; i < json_array_size(history); i++)
 		(void)json_array_append_new(
 			rows, history_row(&image, json_array_get(history, i), &layer));
+	if (history_add_steps(store, &image, rows, err) < 0)
+		return -1;
 	if (cli_has(cli, "json")) {
 		human_json(rows, stdout);
 		return 0;

@@ -17,6 +17,16 @@ const char *human_size(uint64_t bytes, char text[static HUMAN_TEXT_MAX])
 	return text;
 }
 
+const char *human_linked(uint64_t bytes, char text[static HUMAN_LINKED_MAX])
+{
+	char size[HUMAN_TEXT_MAX];
+
+	(void)snprintf(text, HUMAN_LINKED_MAX,
+		       "%s copied because a hard link reaches into a layer below",
+		       human_size(bytes, size));
+	return text;
+}
+
 const char *human_duration(int64_t ms, char text[static HUMAN_TEXT_MAX])
 {
 	if (ms < 60000)

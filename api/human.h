@@ -8,9 +8,13 @@
 #include <stdio.h>
 
 #define HUMAN_TEXT_MAX ((size_t)32)
+#define HUMAN_LINKED_MAX ((size_t)128)
 
 /* Decimal units, as registries show: "0 B", "999 B", "1.2 kB", "68.4 MB". */
 const char *human_size(uint64_t bytes, char text[static HUMAN_TEXT_MAX]);
+
+/* "1.0 MB copied because ...": of a layer, what a hard link to one below made of it. */
+const char *human_linked(uint64_t bytes, char text[static HUMAN_LINKED_MAX]);
 
 /* "0.3s", "12.0s", "3m05s". */
 const char *human_duration(int64_t ms, char text[static HUMAN_TEXT_MAX]);

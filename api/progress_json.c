@@ -49,6 +49,8 @@ static json_t *json_event(const struct bake_event *event)
 		set_new(value, "empty", json_boolean(event->empty));
 		set_new(value, "cutOff", json_boolean(event->cut_off));
 		set_new(value, "shared", json_boolean(event->shared));
+		if (event->linked > 0)
+			set_new(value, "linkedBytes", json_integer((json_int_t)event->linked));
 	}
 	if (event->kind == BAKE_STEP_DONE || event->kind == BAKE_BASE_DONE)
 		set_new(value, "cached", json_boolean(event->cached));

@@ -108,7 +108,7 @@ static void plain_step_done(struct plain *plain, const struct bake_event *event)
 	char size[HUMAN_TEXT_MAX];
 	char time[HUMAN_TEXT_MAX];
 	char prefix[PLAIN_PREFIX_MAX];
-	char how[128];
+	char how[HUMAN_LINKED_MAX];
 
 	if (event->cached) {
 		plain_say(plain, plain_prefix(event, "CACHED", prefix), STR(""));
@@ -119,6 +119,9 @@ static void plain_step_done(struct plain *plain, const struct bake_event *event)
 		       event->empty ? "" : human_size(event->size, size),
 		       event->cut_off ? ", equal to an earlier one" : "");
 	plain_say(plain, plain_prefix(event, "DONE ", prefix), str_of(how));
+	if (event->linked > 0)
+		plain_say(plain, plain_prefix(event, "", prefix),
+			  str_of(human_linked(event->linked, how)));
 }
 
 static void plain_event(struct progress *progress, const struct bake_event *event)

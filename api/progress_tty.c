@@ -273,11 +273,13 @@ static void tty_step_done_locked(struct tty *tty, const struct bake_event *event
 {
 	char size[HUMAN_TEXT_MAX];
 	char time[HUMAN_TEXT_MAX];
-	char how[128];
+	char linked[HUMAN_LINKED_MAX];
+	char how[128 + HUMAN_LINKED_MAX];
 
-	(void)snprintf(how, sizeof(how), "%8s  %s%s", human_duration(event->duration_ms, time),
+	(void)snprintf(how, sizeof(how), "%8s  %s%s%s%s", human_duration(event->duration_ms, time),
 		       event->empty ? "no layer" : human_size(event->size, size),
-		       event->cut_off ? ", as before" : "");
+		       event->cut_off ? ", as before" : "", event->linked > 0 ? "\n    " : "",
+		       event->linked > 0 ? human_linked(event->linked, linked) : "");
 	tty_end_locked(tty, event->cached ? "  CACHED" : how, false);
 }
 

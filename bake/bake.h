@@ -27,7 +27,7 @@ enum bake_event_kind {
 			   pulled */
 	BAKE_STEP,      /* a step begins; step, of, text */
 	BAKE_LOG,       /* bytes of the running step's log */
-	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer) */
+	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
 	BAKE_STEP_FAILED,
 	BAKE_EXPORT_DONE,
 	BAKE_EXPORT,    /* text says where to */
@@ -45,6 +45,7 @@ struct bake_event {
 	const struct digest *digest;
 	uint64_t done;
 	uint64_t size;
+	uint64_t linked; /* bytes in it that a hard link to a layer below copied; diff.h */
 	int64_t duration_ms;
 	bool cached;
 	bool empty;
@@ -83,8 +84,9 @@ struct bake_result {
 	size_t layers;
 	size_t steps;
 	size_t cached_steps;
-	size_t failed_step; /* from 1; set when a step failed or was refused */
-	int exit_code;      /* of that step's command */
+	uint64_t linked_bytes; /* of all steps; see bake_event */
+	size_t failed_step;    /* from 1; set when a step failed or was refused */
+	int exit_code;         /* of that step's command */
 };
 
 /*

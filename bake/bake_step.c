@@ -147,6 +147,7 @@ static void bake_tell_done(const struct bake *bake, const struct step_record *re
 				.cut_off = record->cut_off,
 				.duration_ms = record->duration_ms,
 				.size = record->empty ? 0 : record->blob_size,
+				.linked = record->linked_bytes,
 			});
 }
 
@@ -174,6 +175,7 @@ static int bake_made_step(struct bake *bake, const struct instruction *ready, st
 	if (found < 0 || bake_apply_record(bake, &record, err) < 0)
 		return -1;
 	bake->result.cached_steps += cached;
+	bake->result.linked_bytes += record.linked_bytes;
 	bake_tell_done(bake, &record, cached, shared);
 	return 0;
 }

@@ -235,6 +235,7 @@ static void work_fill_record(struct step_work *work)
 	record->diff_id = work->diff.info.diff_id;
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
+	record->linked_bytes = work->diff.linked_bytes;
 	/* Only a layer of the same times may stand in for it, and that needs no cut-off. */
 	if (!work->task.clamp)
 		record->content = work->diff.content;

@@ -9,7 +9,9 @@
  * an opaque directory is compared with what it hides and becomes explicit
  * whiteouts. A directory that leads to a change is always in the tar, with its
  * own owner, mode and xattrs. Hard links inside the upper directory stay
- * links; sockets are dropped. Times are whole seconds.
+ * links; a tar cannot have one to a layer below, so a file that got another name
+ * there is in the new layer whole, with both, and how much that is, is told.
+ * Sockets are dropped. Times are whole seconds.
  *
  * A file with holes of a MiB and more in all is sparse: its holes are neither
  * read nor written. That is seen from what the file system says, in units of 64
@@ -47,6 +49,7 @@ struct diff_result {
 	bool empty; /* nothing differs: no layer, info is not set */
 	struct layer_info info;
 	struct digest content; /* of the tar without times; compares within one store */
+	uint64_t linked_bytes; /* copied only because a hard link reaches below */
 };
 
 /*

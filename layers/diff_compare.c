@@ -75,8 +75,8 @@ int diff_same_file(struct diff *diff, const struct diff_dir *dir, const char *na
 	int same;
 
 	diff_entry_time(diff, &timed);
-	if (stat->st_nlink > 1 || !same_owner_and_mode(stat, lower) ||
-	    stat->st_size != lower->st_size || timed.st_mtim.tv_sec != lower->st_mtim.tv_sec)
+	if (!same_owner_and_mode(stat, lower) || stat->st_size != lower->st_size ||
+	    timed.st_mtim.tv_sec != lower->st_mtim.tv_sec)
 		return 0;
 	same = open_lower(diff, dir, name, lower, &lowerfd, err);
 	if (same <= 0)

@@ -50,10 +50,19 @@ int diff_links_find(struct diff_links *links, const struct stat *stat, struct st
 	if (buf_add(&links->paths, path, err) < 0 ||
 	    buf_add(&links->paths, (struct str){"", 1}, err) < 0)
 		return err_ctx(err, "too many files with several names");
-	*slot = (struct diff_link){stat->st_dev, stat->st_ino, at + 1};
+	*slot = (struct diff_link){stat->st_dev, stat->st_ino, at + 1, false};
 	links->count++;
 	*out = NULL;
 	return 0;
+}
+
+bool diff_links_mark_below(struct diff_links *links, const struct stat *stat)
+{
+	struct diff_link *slot = diff_links_slot(links, stat->st_dev, stat->st_ino);
+	bool first = !slot->below;
+
+	slot->below = true;
+	return first;
 }
 
 void diff_links_done(struct diff_links *links)

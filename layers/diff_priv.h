@@ -80,6 +80,7 @@ struct diff_link {
 	dev_t dev;
 	ino_t ino;
 	size_t path; /* offset in paths, plus 1; 0 is an empty slot */
+	bool below;  /* a layer below has the file under one of its names */
 };
 
 struct diff_links {
@@ -92,6 +93,9 @@ struct diff_links {
 /* The first name, or NULL and path is it from now on. */
 int diff_links_find(struct diff_links *links, const struct stat *stat, struct str path,
 		    const char **out, struct err *err) MUST_CHECK;
+
+/* Of a file that was found before: a layer below has it. True the first time. */
+bool diff_links_mark_below(struct diff_links *links, const struct stat *stat);
 void diff_links_done(struct diff_links *links);
 
 /* A directory of the upper, on the way down. */
@@ -116,6 +120,7 @@ struct diff {
 	uint64_t entries;
 	size_t names_held; /* bytes, on the way down */
 	bool blamed;       /* the error names its file */
+	uint64_t linked_bytes;
 	struct attrs upper;
 	struct attrs lower;
 	struct extents extents;
@@ -123,7 +128,10 @@ struct diff {
 	char other[DIFF_BLOCK];
 };
 
-/* diff_compare.c: 1 the same, 0 not, -1. upper's xattrs are in diff->upper. */
+/*
+ * diff_compare.c: 1 the same, 0 not, -1. upper's xattrs are in diff->upper. That
+ * a file has several names makes no difference.
+ */
 int diff_same_file(struct diff *diff, const struct diff_dir *dir, const char *name, int fd,
 		   const struct stat *stat, const struct stat *lower, struct err *err) MUST_CHECK;
 int diff_same_special(struct diff *diff, const struct diff_dir *dir, const char *name,

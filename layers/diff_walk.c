@@ -46,6 +46,15 @@ static int walk_whiteout(struct diff *diff, struct diff_dir *dir, const char *na
 	return overlay_dress_whiteout(dir->fd, name, err);
 }
 
+/* Once for all names of a file; of one with holes, what there is of it. */
+static void walk_count_linked(struct diff *diff, const struct stat *stat)
+{
+	int64_t room = (int64_t)stat->st_blocks * 512;
+
+	if (diff_links_mark_below(&diff->links, stat))
+		diff->linked_bytes += (uint64_t)(room < stat->st_size ? room : stat->st_size);
+}
+
 static int walk_file(struct diff *diff, struct diff_dir *dir, const char *name,
 		     const struct stat *stat, struct err *err)
 {
@@ -61,9 +70,13 @@ static int walk_file(struct diff *diff, struct diff_dir *dir, const char *name,
 		same = diff_same_file(diff, dir, name, fd, stat, &lower, err);
 	if (same < 0)
 		return -1;
-	if (same)
+	if (same && stat->st_nlink == 1)
 		return drop(dir, name, 0, err);
-	return diff_emit_file(diff, dir, fd, stat, err);
+	if (diff_emit_file(diff, dir, fd, stat, err) < 0)
+		return -1;
+	if (same)
+		walk_count_linked(diff, stat);
+	return 0;
 }
 
 static int walk_special(struct diff *diff, struct diff_dir *dir, const char *name,
@@ -322,6 +335,7 @@ int diff_run(const struct diff_spec *spec, const struct diff_out *sink, struct d
 	if (walk_root(diff, err) < 0)
 		return -1;
 	result.empty = diff->entries == 0;
+	result.linked_bytes = diff->linked_bytes;
 	if (!result.empty && diff_tar_finish(diff->tar, &result.content, err) < 0)
 		return -1;
 	*out = result;

@@ -4,7 +4,8 @@
  *
  *	table          key                members (v is 1)
  *	steps          key                atMs; and of a layer: blob, blobBytes,
- *	                                  diffId, tarBytes, cutOff (absent: no),
+ *	                                  diffId, tarBytes, linkedBytes (absent: 0),
+ *	                                  cutOff (absent: no),
  *	                                  codec (absent: zstd)
  *	steps.details  key                ms, parent (absent on scratch), content,
  *	                                  components, and a log's (step_log.c)
@@ -82,7 +83,8 @@ static int step_read(const json_t *record, struct step_record *out, struct err *
 	    step_get_digest(record, "diffId", &out->diff_id, err) < 0 ||
 	    step_get_codec(record, &out->codec, err) < 0 ||
 	    step_get_size(record, "blobBytes", &out->blob_size, err) < 0 ||
-	    step_get_size(record, "tarBytes", &out->tar_size, err) < 0)
+	    step_get_size(record, "tarBytes", &out->tar_size, err) < 0 ||
+	    step_get_size(record, "linkedBytes", &out->linked_bytes, err) < 0)
 		return -1;
 	out->empty = step_is_zero(&out->blob);
 	out->cut_off = json_is_true(json_object_get(record, "cutOff"));
@@ -152,6 +154,8 @@ static json_t *step_write(const struct step_record *record)
 	step_set_digest(out, "diffId", &record->diff_id);
 	step_set(out, "blobBytes", json_integer((json_int_t)record->blob_size));
 	step_set(out, "tarBytes", json_integer((json_int_t)record->tar_size));
+	if (record->linked_bytes > 0)
+		step_set(out, "linkedBytes", json_integer((json_int_t)record->linked_bytes));
 	if (record->cut_off)
 		step_set(out, "cutOff", json_true());
 	if (record->codec != LAYER_ZSTD)
@@ -229,6 +233,7 @@ static int step_cut_off(struct meta *meta, struct step_record *record, struct er
 	record->diff_id = earlier.diff_id;
 	record->blob_size = earlier.blob_size;
 	record->tar_size = earlier.tar_size;
+	record->linked_bytes = earlier.linked_bytes;
 	record->created_ms = earlier.created_ms;
 	return 1;
 }

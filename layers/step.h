@@ -20,10 +20,11 @@ struct step_record {
 	struct digest blob;
 	enum layer_codec codec; /* of the blob; variant.h has the other */
 	struct digest diff_id;
-	uint64_t blob_size; /* bytes */
-	uint64_t tar_size;  /* bytes */
-	bool cut_off;       /* an earlier equal layer stands in for the one made */
-	int64_t created_ms; /* for config and history, never this bake's clock */
+	uint64_t blob_size;    /* bytes */
+	uint64_t tar_size;     /* bytes */
+	uint64_t linked_bytes; /* of the tar; see diff.h */
+	bool cut_off;          /* an earlier equal layer stands in for the one made */
+	int64_t created_ms;    /* for config and history, never this bake's clock */
 
 	/* details: */
 	int64_t duration_ms;

@@ -49,6 +49,11 @@ make "RUN mkdir /s && mv /s /t && rmdir /t && touch /etc/passwd.new && rm /etc/p
 same "neither has one that undid what it did" "$(count_layers)" 1
 make "RUN mv /etc/passwd /etc/tmp && mv /etc/tmp /etc/passwd"
 same "nor one that renamed to and fro" "$(count_layers)" 1
+cold=$digest
+make "RUN mv /etc/passwd /etc/tmp && mv /etc/tmp /etc/passwd"
+same "cold and from the cache it is one image" "$digest" "$cold"
+make "RUN mkdir -p /d/e && echo x > /d/e/f && ln -s f /d/e/s" "RUN mv /d /t && mv /t /d"
+same "nor one that did so with a directory" "$(count_layers)" 2
 
 make "RUN mkdir /d && touch /d/a" "RUN rm -rf /d" "RUN mkdir /d && touch /d/b"
 files
@@ -62,6 +67,10 @@ make "RUN mkdir /a1 && touch /a1/file" "RUN rm -rf /a1 && mkdir /a1"
 files
 check "one made again is there" test -d "$rootfs/a1"
 same "and is empty" "$(ls -A "$rootfs/a1")" ""
+same "since it says so" "$(names | tr '\n' ' ')" "a1/ a1/.wh.file "
+make "RUN mkdir /a1 && touch /a1/file" "RUN rm -rf /a1 && mkdir /a1 && touch /a1/newfile"
+files
+same "or has the new alone" "$(ls -A "$rootfs/a1")" newfile
 make "RUN mkdir /a && touch /a/a" "RUN rm -rf /a && mkdir /b && ln -s b /a"
 same "no whiteout lies under what is a link now" "$(names | tr '\n' ' ')" "a b/ "
 make "RUN rm /bin/wget && mkdir /bin/wget" "RUN rmdir /bin/wget && ln -s busybox /bin/wget"
@@ -72,11 +81,21 @@ same "a removed file is a whiteout" "$(names | grep -c '^srv/dir/.wh.first$')" 1
 make "RUN mkdir /srv/apache" "RUN echo x > /srv/apache/run" "RUN chmod 0500 /srv/apache/run"
 files
 same "a mode that is all that changed" "$(stat -c %a "$rootfs/srv/apache/run")" 500
+same "removes nothing" "$(names | tr '\n' ' ')" "srv/ srv/apache/ srv/apache/run "
 make "RUN mkdir /s1 && echo a > /s1/a && ln /s1/a /s1/b"
 same "a hard link is one, by a relative name" "$(layer | tar -tvf - | grep -c 'link to \(\./\)\?s1/')" 1
 make "RUN head -c 1048576 /dev/urandom > /f" "RUN ln /f /g"
 files
 same "a link across layers links both names" "$(stat -c %h "$rootfs/f" "$rootfs/g" | sort -u)" 2
+note="1.0 MB copied because a hard link reaches into a layer below"
+same "and says that it is a copy, once" "$(grep -c "\[2/2\] $note" "$work/bake.log")" 1
+holds "so does history" "$(hearth history "${digest:7:12}" | tail -n 1)" "^ +$note"
+same "in bytes, too" "$(hearth history --json "${digest:7:12}" | jq -c '[.[].linkedBytes]')" "[null,null,1048576]"
+same "and the answer of a bake" "$(hearth bake "$work/make.json" --json --no-cache 2>/dev/null | jq .linkedBytes)" 1048576
+same "from the cache, too" "$(hearth bake "$work/make.json" --json --progress json 2>"$work/events" | jq .linkedBytes)" 1048576
+same "and its events" "$(jq -c 'select(.event == "stepDone") | .linkedBytes' "$work/events" | paste -sd,)" null,1048576
+make "RUN head -c 1048576 /dev/urandom > /f" "RUN echo more >> /f; ln /f /g; rm /f; echo x > /x; ln /x /y"
+same "nothing is copied for links that reach nowhere" "$(grep -c copied "$work/bake.log")" 0
 make "RUN truncate -s 20G /sparse && echo end >> /sparse"
 check "a sparse file makes a small layer" test "$(du -sm "$work/out" | cut -f1)" -lt 64
 make "RUN for i in etc proc sys dev run tmp; do test -d /\$i; done; cat /etc/resolv.conf /etc/hosts"

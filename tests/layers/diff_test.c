@@ -217,6 +217,25 @@ static void sockets_are_dropped(void **state)
 	assert_int_equal(faccessat(up, "s", F_OK, 0), -1);
 }
 
+/* A tar cannot link to a layer below: what it costs is told, once for all names. */
+static void a_link_to_a_lower_file_is_a_copy_that_is_counted(void **state)
+{
+	struct stacking *stacking = *state;
+
+	stack_step(stacking, "mkdir d; head -c 100000 /dev/urandom >f; cp f d/e; ln f d/both\n"
+			     "truncate -s 3000000 hole; printf x >>hole");
+	assert_int_equal(stacking->result.linked_bytes, 0);
+	stack_step(stacking, "ln f g; ln f d/h");
+	assert_int_equal(stacking->result.linked_bytes, 100000);
+	check_names(stacking, "d/\nd/h\nf\ng\n");
+	stack_step(stacking, "ln d/e d/i; ln hole d/hole");
+	assert_int_equal(stacking->result.linked_bytes, 104096);
+	stack_step(stacking, "echo more >>d/e; ln d/e d/j; echo new >new; ln new newer");
+	assert_int_equal(stacking->result.linked_bytes, 0);
+	stack_step(stacking, "rm -rf d; mkdir d; ln new d/n; mv newer d/m");
+	assert_int_equal(stacking->result.linked_bytes, 4);
+}
+
 static void large_holes_stay_holes(void **state)
 {
 	struct stacking *stacking = *state;
@@ -475,6 +494,7 @@ int main(void)
 		stack_test(names_may_be_any_bytes_and_long),
 		stack_test(paths_may_be_long),
 		stack_test(sockets_are_dropped),
+		stack_test(a_link_to_a_lower_file_is_a_copy_that_is_counted),
 		stack_test(large_holes_stay_holes),
 		stack_test(the_data_of_large_files_start_a_chunk),
 		stack_test(times_are_whole_seconds_and_clamped),
