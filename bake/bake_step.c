@@ -112,6 +112,7 @@ static int bake_digest_sources(struct bake *bake, const struct instruction *read
 		.excludes = (const char *const *)ready->excludes.at,
 		.exclude_count = ready->excludes.count,
 		.parents = ready->parents,
+		.store = bake->options->store,
 	};
 
 	if (ready->kind != INSTRUCTION_COPY)

@@ -7,7 +7,8 @@
  *	        | 'W' name, { entry }       one that a wildcard matched
  *	entry   = 'T'                       the source itself, a directory
  *	        | 'D' path mode xattrs      a directory below it
- *	        | 'F' path mode xattrs size { 'B' offset bytes } 'E'
+ *	        | 'F' path file             file is the sha256 of: mode xattrs
+ *	                                    size { 'B' offset bytes } 'E'
  *	        | 'N' path mode xattrs type device      a fifo or device
  *	        | 'H' path path             a file visited before, and as what
  *	        | 'L' path target
@@ -21,33 +22,54 @@
 #include "bake/context_priv.h"
 
 #include "bake/ignore_priv.h"
+#include "bake/shortcut_priv.h"
 #include "bake/sources_priv.h"
 
-#define CONTEXT_VERSION 1
+#include <assert.h>
+#include <endian.h>
+
+#define CONTEXT_VERSION 2
+
+static void context_flush(struct context_hash *hash)
+{
+	hasher_add(&hash->hasher, (struct str){hash->pending, hash->used});
+	hash->used = 0;
+}
+
+static void context_add(struct context_hash *hash, struct str bytes)
+{
+	if (bytes.len > sizeof(hash->pending) - hash->used)
+		context_flush(hash);
+	if (bytes.len > sizeof(hash->pending)) {
+		hasher_add(&hash->hasher, bytes);
+		return;
+	}
+	memcpy(hash->pending + hash->used, bytes.ptr, bytes.len);
+	hash->used += bytes.len;
+}
 
 static void context_add_number(struct context_hash *hash, uint64_t value)
 {
-	char bytes[8];
+	uint64_t bytes = htole64(value);
 
-	for (int i = 0; i < 8; i++)
-		bytes[i] = (char)(value >> (8 * i) & 0xff);
-	hasher_add(&hash->hasher, (struct str){bytes, sizeof(bytes)});
+	context_add(hash, (struct str){(const char *)&bytes, sizeof(bytes)});
 }
 
 static void context_add_text(struct context_hash *hash, struct str text)
 {
 	context_add_number(hash, text.len);
-	hasher_add(&hash->hasher, text);
+	context_add(hash, text);
 }
 
 static void context_add_tag(struct context_hash *hash, char tag)
 {
-	hasher_add(&hash->hasher, (struct str){&tag, 1});
+	context_add(hash, (struct str){&tag, 1});
 }
 
 void context_hash_init(struct context_hash *hash, bool owners)
 {
 	hasher_init(&hash->hasher);
+	hash->used = 0;
 	hash->owners = owners;
 	context_add_number(hash, CONTEXT_VERSION);
 }
@@ -64,16 +86,29 @@ void context_hash_source(struct context_hash *hash, const struct source *source)
 		context_add_text(hash, str_of(source->name));
 }
 
-static void context_add_head(struct context_hash *hash, char tag, const struct source_entry *entry)
+static void context_add_attributes(struct context_hash *hash, const struct source_entry *entry)
 {
-	context_add_tag(hash, tag);
-	context_add_text(hash, str_of(entry->path));
 	context_add_number(hash, entry->st.st_mode & 07777);
 	context_add_number(hash, entry->xattrs.count);
 	for (size_t i = 0; i < entry->xattrs.count; i++) {
 		context_add_text(hash, str_of(entry->xattrs.at[i].name));
 		context_add_text(hash, buf_str(&entry->xattrs.at[i].value));
 	}
+}
+
+static void context_add_head(struct context_hash *hash, char tag, const struct source_entry *entry)
+{
+	context_add_tag(hash, tag);
+	context_add_text(hash, str_of(entry->path));
+	context_add_attributes(hash, entry);
+}
+
+static void context_add_file(struct context_hash *hash, const struct source_entry *entry)
+{
+	assert(entry->known && entry->what.algorithm == DIGEST_SHA256);
+	context_add_tag(hash, 'F');
+	context_add_text(hash, str_of(entry->path));
+	context_add(hash, (struct str){(const char *)entry->what.bytes, 32});
 }
 
 static void context_add_names(struct context_hash *hash, char tag, const char *path,
@@ -107,8 +142,7 @@ void context_hash_entry(struct context_hash *hash, const struct source_entry *en
 	} else if (entry->twin) {
 		context_add_names(hash, 'H', entry->path, entry->twin);
 	} else if (S_ISREG(entry->st.st_mode)) {
-		context_add_head(hash, 'F', entry);
-		context_add_number(hash, (uint64_t)entry->st.st_size);
+		context_add_file(hash, entry);
 	} else if (!S_ISDIR(entry->st.st_mode)) {
 		context_add_node(hash, entry);
 	} else if (*entry->path) {
@@ -118,26 +152,38 @@ void context_hash_entry(struct context_hash *hash, const struct source_entry *en
 	}
 }
 
-void context_hash_block(struct context_hash *hash, uint64_t offset, struct str bytes)
+void context_hash_final(struct context_hash *hash, struct digest *out)
+{
+	context_flush(hash);
+	hasher_final(&hash->hasher, out);
+}
+
+void context_file_begin(struct context_hash *hash, const struct source_entry *entry)
+{
+	hasher_init(&hash->hasher);
+	hash->used = 0;
+	context_add_attributes(hash, entry);
+	context_add_number(hash, (uint64_t)entry->st.st_size);
+}
+
+void context_file_block(struct context_hash *hash, uint64_t offset, struct str bytes)
 {
 	context_add_tag(hash, 'B');
 	context_add_number(hash, offset);
 	context_add_text(hash, bytes);
 }
 
-void context_hash_file_end(struct context_hash *hash)
+void context_file_end(struct context_hash *hash, struct source_entry *entry)
 {
 	context_add_tag(hash, 'E');
-}
-
-void context_hash_final(struct context_hash *hash, struct digest *out)
-{
-	hasher_final(&hash->hasher, out);
+	context_hash_final(hash, &entry->what);
+	entry->known = true;
 }
 
 /* The digest as a visitor. */
 struct context_reader {
 	struct context_hash hash;
+	struct shortcut *shortcut;
 	const struct cancel *cancel;
 };
 
@@ -163,23 +209,55 @@ static int context_visit(void *ctx, const struct source_entry *entry, struct err
 
 static int context_take_block(void *ctx, uint64_t offset, struct str bytes, struct err *err)
 {
-	struct context_reader *reader = ctx;
-
 	(void)err;
-	context_hash_block(&reader->hash, offset, bytes);
+	context_file_block(ctx, offset, bytes);
 	return 0;
 }
 
-static int context_visit_file(void *ctx, const struct source_entry *entry, struct err *err)
+static int context_read_file(const struct context_reader *reader, struct source_entry *entry,
+			     struct err *err)
+{
+	AUTO(context_hash) struct context_hash hash = {.used = 0};
+	int64_t read_at = shortcut_now();
+
+	if (source_open_file(entry, err) < 0)
+		return -1;
+	context_file_begin(&hash, entry);
+	if (source_read(entry, reader->cancel, context_take_block, &hash, err) < 0)
+		return -1;
+	context_file_end(&hash, entry);
+	shortcut_add(reader->shortcut, &entry->st, read_at, &entry->what);
+	return 0;
+}
+
+/* What a file is, from memory or by reading it. Errors wait for its turn. */
+static bool context_look_ahead(void *ctx, int dirfd, const char *name, struct stat *st,
+			       struct digest *out)
+{
+	const struct context_reader *reader = ctx;
+	struct source_entry entry;
+	struct err ignored;
+	int result;
+
+	if (shortcut_find(reader->shortcut, st, out))
+		return true;
+	source_entry_ahead(dirfd, name, st, &entry);
+	result = context_read_file(reader, &entry, &ignored);
+	*st = entry.st;
+	*out = entry.what;
+	source_entry_done(&entry);
+	return result == 0;
+}
+
+static int context_visit_file(void *ctx, struct source_entry *entry, struct err *err)
 {
 	struct context_reader *reader = ctx;
 
-	context_hash_entry(&reader->hash, entry);
-	if (entry->twin)
-		return 0;
-	if (source_read(entry, reader->cancel, context_take_block, reader, err) < 0)
+	if (!entry->twin && !entry->known)
+		entry->known = shortcut_find(reader->shortcut, &entry->st, &entry->what);
+	if (!entry->twin && !entry->known && context_read_file(reader, entry, err) < 0)
 		return -1;
-	context_hash_file_end(&reader->hash);
+	context_hash_entry(&reader->hash, entry);
 	return 0;
 }
 
@@ -193,6 +271,7 @@ int context_check(int contextfd, struct err *err)
 static inline void auto_context_reader_release(struct context_reader *reader)
 {
 	context_hash_done(&reader->hash);
+	shortcut_close(reader->shortcut);
 }
 
 int context_digest(const struct context_sources *sources, const struct cancel *cancel,
@@ -202,6 +281,7 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 	const struct source_visitor visitor = {
 		.start = context_start,
 		.enter = context_visit,
+		.ahead = context_look_ahead,
 		.file = context_visit_file,
 		.link = context_visit,
 		.node = context_visit,
@@ -209,8 +289,13 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 		.cancel = cancel,
 	};
 
+	int result;
+
 	context_hash_init(&reader.hash, sources->image);
-	if (sources_walk(sources, &visitor, err) < 0)
+	reader.shortcut = shortcut_open(sources->image ? NULL : sources->store, sources->fd);
+	result = sources_walk(sources, &visitor, err);
+	(void)shortcut_keep(reader.shortcut); /* what was read, whatever came of the rest */
+	if (result < 0)
 		return err_ctx(err, "COPY");
 	context_hash_final(&reader.hash, out);
 	return 0;

@@ -9,7 +9,8 @@
  * user and mtime never matter. A directory source contributes its content and,
  * below the top, its directories' modes.
  *
- * Only what COPY names is read. Devices are refused by name, except in an
+ * Only what COPY names is read, and of that what has changed since it was read
+ * last. Devices are refused by name, except in an
  * image; sockets are left out. Attributes are user.* and security.capability.
  * A file that changes while it is read is ERR_UNAVAILABLE.
  */
@@ -18,6 +19,7 @@
 #include "bake/instruction.h"
 #include "layers/base/cancel.h"
 #include "layers/digest.h"
+#include "layers/store.h"
 
 #define CONTEXT_ENTRIES_MAX 5000000 /* entries of one COPY */
 #define CONTEXT_DEPTH_MAX 256       /* a descriptor each on both sides of a copy */
@@ -29,9 +31,10 @@ struct context_sources {
 	size_t count;
 	const char *const *excludes; /* --exclude */
 	size_t exclude_count;
-	bool parents;      /* --parents */
-	bool image;        /* fd is an image's: owners count, devices may be, no .dockerignore */
-	const char *label; /* an image's name, for errors */
+	bool parents;        /* --parents */
+	bool image;          /* fd is an image's: owners count, devices may be, no .dockerignore */
+	const char *label;   /* an image's name, for errors */
+	struct store *store; /* remembers a context's files (shortcut_priv.h); NULL for none */
 };
 
 /* ERR_REFUSED for a .dockerignore that is none. */

@@ -10,7 +10,9 @@
 
 struct context_hash {
 	struct hasher hasher;
-	bool owners; /* they count */
+	bool owners;        /* they count */
+	char pending[4096]; /* most of what is added is short */
+	size_t used;
 };
 
 void context_hash_init(struct context_hash *hash, bool owners);
@@ -19,9 +21,19 @@ void context_hash_done(struct context_hash *hash);
 /* The next source begins. */
 void context_hash_source(struct context_hash *hash, const struct source *source);
 
-/* An entry; a file that is no twin is followed by its blocks and their end. */
+/* An entry; a file that is no twin is known by then. */
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry);
-void context_hash_block(struct context_hash *hash, uint64_t offset, struct str bytes);
-void context_hash_file_end(struct context_hash *hash);
-
 void context_hash_final(struct context_hash *hash, struct digest *out);
+
+/*
+ * What an open file is: its mode, attributes, size and bytes. end() makes the
+ * entry known; done() is due whether it was called or not.
+ */
+void context_file_begin(struct context_hash *hash, const struct source_entry *entry);
+void context_file_block(struct context_hash *hash, uint64_t offset, struct str bytes);
+void context_file_end(struct context_hash *hash, struct source_entry *entry);
+
+static inline void auto_context_hash_release(struct context_hash *slot)
+{
+	context_hash_done(slot);
+}

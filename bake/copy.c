@@ -4,6 +4,7 @@
 #include "bake/context_priv.h"
 #include "bake/mode_priv.h"
 #include "bake/place_priv.h"
+#include "bake/shortcut_priv.h"
 #include "bake/sources_priv.h"
 #include "layers/base/fd.h"
 
@@ -21,6 +22,7 @@ struct copy {
 	int rootfd;
 	struct place_new parents; /* of directories that no source has */
 	struct context_hash hash;
+	struct context_hash *file_hash;             /* of the file at hand, unless it is known */
 	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
 	size_t depth;                               /* levels in use */
 	char name[NAME_MAX + 1]; /* of a source that is a file, at its destination */
@@ -125,23 +127,39 @@ static int copy_block(void *ctx, uint64_t offset, struct str bytes, struct err *
 {
 	struct copy *copy = ctx;
 
-	context_hash_block(&copy->hash, offset, bytes);
+	if (copy->file_hash)
+		context_file_block(copy->file_hash, offset, bytes);
 	return fd_pwrite_sparse(copy->outfd, bytes.ptr, bytes.len, (off_t)offset, err);
 }
 
-static int copy_write_file(struct copy *copy, int fd, const struct source_entry *entry,
-			   struct err *err)
+static int copy_bytes(struct copy *copy, int fd, struct source_entry *entry, struct err *err)
 {
 	copy->outfd = fd;
 	if (source_read(entry, copy->spec->cancel, copy_block, copy, err) < 0)
 		return -1;
-	context_hash_file_end(&copy->hash);
 	if (ftruncate(fd, entry->st.st_size) < 0)
 		return err_os(err, errno, "set the size");
 	return copy_dress(copy, fd, entry, err);
 }
 
-static int copy_new_file(struct copy *copy, const struct source_entry *entry, const char *name,
+/* A file that the digest has read as it is now need not be named again. */
+static int copy_write_file(struct copy *copy, int fd, struct source_entry *entry, struct err *err)
+{
+	AUTO(context_hash) struct context_hash hash = {.used = 0};
+
+	if (source_open_file(entry, err) < 0)
+		return -1;
+	copy->file_hash = entry->known ? NULL : &hash;
+	if (!entry->known)
+		context_file_begin(&hash, entry);
+	if (copy_bytes(copy, fd, entry, err) < 0)
+		return -1;
+	if (!entry->known)
+		context_file_end(&hash, entry);
+	return 0;
+}
+
+static int copy_new_file(struct copy *copy, struct source_entry *entry, const char *name,
 			 struct err *err)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -172,17 +190,29 @@ static int copy_twin(struct copy *copy, const struct source_entry *entry, struct
 	return 0;
 }
 
-static int copy_file(void *ctx, const struct source_entry *entry, struct err *err)
+static bool copy_look_ahead(void *ctx, int dirfd, const char *name, struct stat *st,
+			    struct digest *out)
+{
+	const struct copy *copy = ctx;
+
+	(void)dirfd;
+	(void)name;
+	return shortcut_find(copy->spec->shortcut, st, out);
+}
+
+static int copy_file(void *ctx, struct source_entry *entry, struct err *err)
 {
 	struct copy *copy = ctx;
 	const char *name = copy_name(copy, entry);
 
-	context_hash_entry(&copy->hash, entry);
+	if (!entry->known)
+		entry->known = shortcut_find(copy->spec->shortcut, &entry->st, &entry->what);
 	if (copy_clear(copy_top(copy)->fd, name, err) < 0)
 		return copy_wrong(copy, name, err);
 	if (entry->twin ? copy_twin(copy, entry, err) < 0
 			: copy_new_file(copy, entry, name, err) < 0)
 		return copy_wrong(copy, name, err);
+	context_hash_entry(&copy->hash, entry);
 	return 0;
 }
 
@@ -412,6 +442,7 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 		.finish = copy_finish,
 		.enter = copy_enter,
 		.leave = copy_leave,
+		.ahead = copy_look_ahead,
 		.file = copy_file,
 		.link = copy_link,
 		.node = copy_node,

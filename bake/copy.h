@@ -24,6 +24,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct shortcut;
+
 struct copy_spec {
 	struct context_sources sources;
 	const char *destination; /* expanded, as written: a slash at the end counts */
@@ -33,6 +35,7 @@ struct copy_spec {
 	uint32_t first_id;       /* host id of the machine's 0 */
 	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
 	const struct digest *content;
+	struct shortcut *shortcut; /* what that said is known by, or NULL */
 	const struct cancel *cancel;
 };
 

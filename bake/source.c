@@ -26,6 +26,7 @@ struct walk {
 	struct level *level; /* the directory that is being read */
 	struct links links;
 	struct buf path;
+	struct ahead *ahead;
 	char *block;
 	size_t entries;
 	size_t depth;
@@ -35,13 +36,20 @@ static inline void auto_walk_release(struct walk *walk)
 {
 	links_done(&walk->links);
 	buf_done(&walk->path);
+	ahead_free(walk->ahead);
 	free(walk->block);
+}
+
+void source_entry_done(struct source_entry *entry)
+{
+	auto_close_release(&entry->fd);
+	entry->fd = -1;
+	xattrs_done(&entry->xattrs);
 }
 
 static inline void auto_entry_release(struct source_entry *entry)
 {
-	auto_close_release(&entry->fd);
-	xattrs_done(&entry->xattrs);
+	source_entry_done(entry);
 }
 #define auto_entry AUTO(entry)
 
@@ -76,9 +84,40 @@ static int source_verify(struct source_entry *entry, struct err *err)
 	if (st.st_dev != entry->st.st_dev || st.st_ino != entry->st.st_ino ||
 	    (st.st_mode & S_IFMT) != (entry->st.st_mode & S_IFMT))
 		return source_changed(entry, err);
+	if (entry->known && !source_same(&st, &entry->st))
+		return source_changed(entry, err);
 	entry->st = st;
+	entry->verified = true;
 	return xattrs_read(entry->fd, &entry->xattrs, err) < 0 ? err_ctx(err, "%s", entry->path)
 							       : 0;
+}
+
+/* Open by name, or say why not: what was there a moment ago has changed. */
+static int source_open_name(struct source_entry *entry, struct err *err)
+{
+	entry->fd = openat(entry->dirfd, entry->name, SOURCE_OPEN);
+	if (entry->fd < 0 && (errno == ENOENT || errno == ELOOP))
+		return source_changed(entry, err);
+	if (entry->fd < 0)
+		return err_os(err, errno, "open %s", entry->path);
+	return source_verify(entry, err);
+}
+
+int source_open_file(struct source_entry *entry, struct err *err)
+{
+	return entry->verified ? 0 : source_open_name(entry, err);
+}
+
+void source_entry_ahead(int dirfd, const char *name, const struct stat *st,
+			struct source_entry *out)
+{
+	*out = (struct source_entry){
+		.path = name,
+		.name = name,
+		.st = *st,
+		.dirfd = dirfd,
+		.fd = -1,
+	};
 }
 
 /* Visit a directory, and those above it first; the walk's path is longer meanwhile. */
@@ -112,11 +151,10 @@ static int source_visit_file(struct walk *walk, struct source_entry *entry, stru
 	return walk->visitor->file(walk->visitor->ctx, entry, err);
 }
 
-static int source_visit_link(struct walk *walk, struct source_entry *entry, int dirfd,
-			     struct err *err)
+static int source_visit_link(struct walk *walk, struct source_entry *entry, struct err *err)
 {
 	char target[PATH_TEXT_MAX];
-	ssize_t n = readlinkat(dirfd, entry->name, target, sizeof(target));
+	ssize_t n = readlinkat(entry->dirfd, entry->name, target, sizeof(target));
 
 	if (n < 0 || n == (ssize_t)sizeof(target))
 		return err_os(err, n < 0 ? errno : ENAMETOOLONG, "read the link %s", entry->path);
@@ -134,17 +172,101 @@ static int source_visit_node(struct walk *walk, struct source_entry *entry, stru
 	return walk->visitor->node(walk->visitor->ctx, entry, err);
 }
 
-static int source_visit_name(struct walk *walk, int dirfd, const char *name, struct err *err);
+/* Names of a directory that are looked at together. */
+struct chunk {
+	size_t cap;
+	size_t count;
+	const char **names;
+	enum source_verdict *verdicts;
+	struct ahead_entry *looked;
+};
+
+static struct chunk chunk_make(size_t names)
+{
+	struct chunk chunk = {.cap = names < AHEAD_NAMES ? names : AHEAD_NAMES};
+
+	chunk.names = calloc(chunk.cap + 1, sizeof(*chunk.names));
+	chunk.verdicts = calloc(chunk.cap + 1, sizeof(*chunk.verdicts));
+	chunk.looked = malloc((chunk.cap + 1) * sizeof(*chunk.looked));
+	if (!chunk.names || !chunk.verdicts || !chunk.looked)
+		abort();
+	return chunk;
+}
+
+static inline void auto_chunk_release(struct chunk *chunk)
+{
+	free(chunk->names);
+	free(chunk->verdicts);
+	free(chunk->looked);
+}
+
+static int source_add_name(struct walk *walk, const char *name, struct err *err)
+{
+	if (walk->path.len > 0 && buf_add(&walk->path, STR("/"), err) < 0)
+		return err_ctx(err, "path");
+	return buf_add(&walk->path, str_of(name), err) < 0 ? err_ctx(err, "path") : 0;
+}
+
+static void source_cut_path(struct walk *walk, size_t length)
+{
+	walk->path.len = length;
+	walk->path.ptr[length] = '\0';
+}
+
+static int source_judge(struct walk *walk, const char *name, enum source_verdict *out,
+			struct err *err)
+{
+	const struct source_filter *filter = walk->source->filter;
+	size_t parent = walk->path.len;
+
+	*out = SOURCE_TAKE;
+	if (!filter)
+		return 0;
+	if (source_add_name(walk, name, err) < 0)
+		return -1;
+	*out = filter->judge(filter->ctx, walk->path.ptr);
+	source_cut_path(walk, parent);
+	return 0;
+}
+
+/* Fill the chunk with names from *at on, without those that are skipped. */
+static int source_fill_chunk(struct walk *walk, const struct names *names, size_t *at,
+			     struct chunk *chunk, struct err *err)
+{
+	for (chunk->count = 0; *at < names->count && chunk->count < chunk->cap; (*at)++) {
+		enum source_verdict verdict;
+
+		if (source_judge(walk, names->at[*at], &verdict, err) < 0)
+			return -1;
+		if (verdict == SOURCE_SKIP)
+			continue;
+		chunk->names[chunk->count] = names->at[*at];
+		chunk->verdicts[chunk->count++] = verdict;
+	}
+	return cancel_check(walk->visitor->cancel, err);
+}
+
+static int source_visit_name(struct walk *walk, int dirfd, const struct chunk *chunk, size_t at,
+			     struct err *err);
 
 static int source_visit_names(struct walk *walk, int dirfd, struct err *err)
 {
 	auto_names struct names names = {0};
+	size_t at = 0;
 
 	if (names_read(dirfd, SOURCE_NAMES_MAX, &names, err) < 0)
 		return -1;
-	for (size_t i = 0; i < names.count; i++) {
-		if (source_visit_name(walk, dirfd, names.at[i], err) < 0)
+
+	AUTO(chunk) struct chunk chunk = chunk_make(names.count);
+
+	while (at < names.count) {
+		if (source_fill_chunk(walk, &names, &at, &chunk, err) < 0)
 			return -1;
+		ahead_look(walk->ahead, dirfd, chunk.names, chunk.count, chunk.looked);
+		for (size_t i = 0; i < chunk.count; i++) {
+			if (source_visit_name(walk, dirfd, &chunk, i, err) < 0)
+				return -1;
+		}
 	}
 	return 0;
 }
@@ -172,64 +294,60 @@ static int source_visit_dir(struct walk *walk, struct source_entry *entry, bool 
 	return level.entered && visitor->leave ? visitor->leave(visitor->ctx, entry, err) : 0;
 }
 
-static int source_visit_opened(struct walk *walk, struct source_entry *entry, bool later,
-			       struct err *err)
-{
-	if (source_verify(entry, err) < 0)
-		return -1;
-	return S_ISDIR(entry->st.st_mode) ? source_visit_dir(walk, entry, later, err)
-					  : source_visit_file(walk, entry, err);
-}
-
-static enum source_verdict source_judge(const struct walk *walk, const struct source_entry *entry)
+static int source_visit(struct walk *walk, struct source_entry *entry, enum source_verdict verdict,
+			struct err *err)
 {
 	const struct source_filter *filter = walk->source->filter;
 	bool directory = S_ISDIR(entry->st.st_mode);
-	enum source_verdict verdict;
 
 	if (S_ISSOCK(entry->st.st_mode))
-		return SOURCE_SKIP;
-	verdict = filter ? filter->judge(filter->ctx, entry->path, directory) : SOURCE_TAKE;
-	return verdict == SOURCE_ENTER && !directory ? SOURCE_SKIP : verdict;
-}
-
-static int source_visit(struct walk *walk, int dirfd, struct source_entry *entry, struct err *err)
-{
-	enum source_verdict verdict = source_judge(walk, entry);
-
-	if (verdict == SOURCE_SKIP)
+		return 0;
+	if (filter)
+		filter->met(filter->ctx, verdict, directory);
+	if (verdict == SOURCE_ENTER && !directory)
 		return 0;
 	if (verdict == SOURCE_TAKE && source_enter(walk, walk->level, err) < 0)
 		return -1;
+	if (S_ISREG(entry->st.st_mode))
+		return source_visit_file(walk, entry, err);
 	if (S_ISLNK(entry->st.st_mode))
-		return source_visit_link(walk, entry, dirfd, err);
-	if (!S_ISREG(entry->st.st_mode) && !S_ISDIR(entry->st.st_mode))
+		return source_visit_link(walk, entry, err);
+	if (!directory)
 		return source_visit_node(walk, entry, err);
-	entry->fd = openat(dirfd, entry->name, SOURCE_OPEN);
-	if (entry->fd < 0)
-		return err_os(err, errno, "open %s", entry->path);
-	return source_visit_opened(walk, entry, verdict == SOURCE_ENTER, err);
+	if (source_open_name(entry, err) < 0)
+		return -1;
+	return source_visit_dir(walk, entry, verdict == SOURCE_ENTER, err);
 }
 
-static int source_visit_name(struct walk *walk, int dirfd, const char *name, struct err *err)
+static int source_visit_name(struct walk *walk, int dirfd, const struct chunk *chunk, size_t at,
+			     struct err *err)
 {
-	auto_entry struct source_entry entry = {.name = name, .fd = -1, .block = walk->block};
+	const struct ahead_entry *looked = &chunk->looked[at];
+	auto_entry struct source_entry entry = {
+		.name = chunk->names[at],
+		.st = looked->st,
+		.dirfd = dirfd,
+		.fd = -1,
+		.known = looked->known,
+		.block = walk->block,
+	};
 	size_t parent = walk->path.len;
 	int result;
 
-	if (cancel_check(walk->visitor->cancel, err) < 0)
-		return -1;
 	if (++walk->entries > CONTEXT_ENTRIES_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d files in one COPY",
 			       CONTEXT_ENTRIES_MAX);
-	if (buf_addf(&walk->path, err, "%s%s", parent ? "/" : "", name) < 0)
-		return err_ctx(err, "path");
+	if (source_add_name(walk, entry.name, err) < 0)
+		return -1;
 	entry.path = walk->path.ptr;
-	if (fstatat(dirfd, name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_os(err, errno, "stat %s", entry.path);
-	result = source_visit(walk, dirfd, &entry, err);
-	walk->path.len = parent;
-	walk->path.ptr[parent] = '\0';
+	if (looked->os == ENOENT)
+		return source_changed(&entry, err);
+	if (looked->os)
+		return err_os(err, looked->os, "stat %s", entry.path);
+	if (looked->known)
+		entry.what = looked->what;
+	result = source_visit(walk, &entry, chunk->verdicts[at], err);
+	source_cut_path(walk, parent);
 	return result;
 }
 
@@ -249,14 +367,23 @@ static int source_open(const struct source *source, struct source_entry *entry, 
 	return entry->fd < 0 ? -1 : 0;
 }
 
+static int source_visit_top_entry(struct walk *walk, struct source_entry *entry, struct err *err)
+{
+	if (entry->fd < 0)
+		return source_visit_node(walk, entry, err);
+	if (source_verify(entry, err) < 0)
+		return -1;
+	return S_ISDIR(entry->st.st_mode) ? source_visit_dir(walk, entry, false, err)
+					  : source_visit_file(walk, entry, err);
+}
+
 static int source_visit_top(struct walk *walk, struct source_entry *entry, struct err *err)
 {
 	const struct source_visitor *visitor = walk->visitor;
 
 	if (visitor->start(visitor->ctx, walk->source, entry, err) < 0)
 		return -1;
-	if (entry->fd < 0 ? source_visit_node(walk, entry, err) < 0
-			  : source_visit_opened(walk, entry, false, err) < 0)
+	if (source_visit_top_entry(walk, entry, err) < 0)
 		return -1;
 	return visitor->finish ? visitor->finish(visitor->ctx, err) : 0;
 }
@@ -265,8 +392,10 @@ int source_walk(struct source *source, const struct source_visitor *visitor, str
 {
 	AUTO(walk)
 	struct walk walk = {.source = source, .visitor = visitor, .path = BUF_INIT(PATH_TEXT_MAX)};
-	auto_entry struct source_entry entry = {.path = "", .name = source->name, .fd = -1};
+	auto_entry struct source_entry entry = {
+		.path = "", .name = source->name, .dirfd = -1, .fd = -1};
 
+	walk.ahead = ahead_new(visitor->ahead, visitor->ctx);
 	entry.block = walk.block = malloc(SOURCE_BLOCK);
 	if (!walk.block)
 		abort();
@@ -298,12 +427,20 @@ static off_t source_skip_hole(const struct source_entry *entry, off_t offset)
 int source_read(const struct source_entry *entry, const struct cancel *cancel, source_block_fn *fn,
 		void *ctx, struct err *err)
 {
+	size_t size =
+		entry->st.st_size < (off_t)SOURCE_BLOCK ? (size_t)entry->st.st_size : SOURCE_BLOCK;
+	auto_free char *own = entry->block ? NULL : malloc(size + 1);
+	char *block = entry->block ? entry->block : own;
 	off_t offset = source_skip_hole(entry, 0);
 	struct stat after;
 
+	if (!block)
+		abort();
 	while (offset < entry->st.st_size) {
-		ssize_t n = fd_pread_all(entry->fd, entry->block, SOURCE_BLOCK, offset, err);
-		struct str bytes = {entry->block, n > 0 ? (size_t)n : 0};
+		off_t left = entry->st.st_size - offset;
+		ssize_t n = fd_pread_all(entry->fd, block, left < (off_t)size ? (size_t)left : size,
+					 offset, err);
+		struct str bytes = {block, n > 0 ? (size_t)n : 0};
 
 		if (n < 0)
 			return err_ctx(err, "%s", entry->path);

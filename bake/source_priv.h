@@ -12,10 +12,11 @@
  * ERR_REFUSED for what a context may not hold (devices), by name, and for
  * sockets as sources; below a source sockets are skipped, since no layer holds
  * one. ERR_UNAVAILABLE for a file that changes under our hands; ERR_LIMIT
- * above the ceilings of context.h.
+ * above the ceilings of context.h. Files are not opened unless the visitor does.
  */
 #pragma once
 
+#include "bake/ahead_priv.h"
 #include "bake/xattrs_priv.h"
 #include "layers/base/cancel.h"
 
@@ -29,11 +30,15 @@ struct source_entry {
 	const char *path; /* below the source */
 	const char *name; /* the last part; of the source itself as it was written */
 	struct stat st;
-	int fd;             /* of files and directories, for reading; else -1 */
+	int dirfd;     /* it is in; -1 for the source itself */
+	int fd;        /* of directories, and of files by source_open_file(); else -1 */
+	bool verified; /* fd is of what st says, and xattrs are read */
+	bool known;    /* a file that the visitor's ahead could tell: as what */
+	struct digest what;
 	const char *target; /* of a symlink */
 	const char *twin;   /* a file's path under which it was visited before, or NULL */
 	struct xattrs xattrs;
-	char *block; /* SOURCE_BLOCK bytes to work with */
+	char *block; /* SOURCE_BLOCK bytes to work with, or NULL */
 };
 
 enum source_verdict {
@@ -42,8 +47,10 @@ enum source_verdict {
 	SOURCE_SKIP,
 };
 
+/* What is skipped is not even looked at; of the others `met` hears what they are. */
 struct source_filter {
-	enum source_verdict (*judge)(void *ctx, const char *path, bool directory);
+	enum source_verdict (*judge)(void *ctx, const char *path);
+	void (*met)(void *ctx, enum source_verdict verdict, bool directory);
 	void *ctx;
 };
 
@@ -65,7 +72,8 @@ struct source_visitor {
 	int (*finish)(void *ctx, struct err *err); /* or NULL */
 	int (*enter)(void *ctx, const struct source_entry *entry, struct err *err);
 	int (*leave)(void *ctx, const struct source_entry *entry, struct err *err); /* or NULL */
-	int (*file)(void *ctx, const struct source_entry *entry, struct err *err);
+	ahead_fn *ahead; /* of files below the source, before their turn; or NULL */
+	int (*file)(void *ctx, struct source_entry *entry, struct err *err);
 	int (*link)(void *ctx, const struct source_entry *entry, struct err *err);
 	int (*node)(void *ctx, const struct source_entry *entry,
 		    struct err *err); /* fifo, device */
@@ -77,8 +85,16 @@ struct source_visitor {
 int source_walk(struct source *source, const struct source_visitor *visitor, struct err *err)
 	MUST_CHECK;
 
+/* Open a file for reading, as what it was when it was looked at, and read its xattrs. */
+int source_open_file(struct source_entry *entry, struct err *err) MUST_CHECK;
+
+/* The entry of a file that is looked at ahead; source_entry_done() closes it. */
+void source_entry_ahead(int dirfd, const char *name, const struct stat *st,
+			struct source_entry *out);
+void source_entry_done(struct source_entry *entry);
+
 /*
- * Give a file's bytes in blocks at multiples of SOURCE_BLOCK; blocks of zeros
+ * Give an open file's bytes in blocks at multiples of SOURCE_BLOCK; blocks of zeros
  * are left out, holes or not.
  */
 typedef int source_block_fn(void *ctx, uint64_t offset, struct str bytes, struct err *err);

@@ -84,7 +84,7 @@ static enum source_verdict sources_judge_ignore(struct sources *walk, const char
 		ignore_judge(&walk->ignore, (struct str){full, (size_t)n}, &walk->hidden_by));
 }
 
-static enum source_verdict sources_judge(void *ctx, const char *path, bool directory)
+static enum source_verdict sources_judge(void *ctx, const char *path)
 {
 	struct sources *walk = ctx;
 	struct str text = str_of(path);
@@ -96,8 +96,19 @@ static enum source_verdict sources_judge(void *ctx, const char *path, bool direc
 			verdict, sources_verdict(ignore_judge(&walk->excludes, text, &ignored)));
 	if (verdict != SOURCE_SKIP)
 		verdict = sources_worse(verdict, sources_judge_ignore(walk, path));
-	walk->taken += verdict == SOURCE_TAKE || (verdict == SOURCE_ENTER && !directory);
 	return verdict;
+}
+
+static void sources_met(void *ctx, enum source_verdict verdict, bool directory)
+{
+	struct sources *walk = ctx;
+
+	walk->taken += verdict == SOURCE_TAKE || (verdict == SOURCE_ENTER && !directory);
+}
+
+static bool sources_has_rules(const struct sources *walk)
+{
+	return walk->has_include || walk->excludes.count > 0 || walk->ignore.count > 0;
 }
 
 /* Put a link's target in front of what is left of the path. */
@@ -222,7 +233,7 @@ static int sources_fail(const struct sources *walk, struct str clean, struct err
 /* A source, or a match of one, by its clean path. */
 static int sources_visit(struct sources *walk, struct str clean, bool matched, struct err *err)
 {
-	const struct source_filter filter = {.judge = sources_judge, .ctx = walk};
+	const struct source_filter filter = {sources_judge, sources_met, walk};
 	const struct ignore_rule *top;
 	struct source source = {
 		.fd = walk->spec->fd,
@@ -231,7 +242,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 		.matched = matched,
 		.many = walk->many,
 		.devices = walk->spec->image,
-		.filter = &filter,
+		.filter = sources_has_rules(walk) ? &filter : NULL,
 	};
 
 	walk->taken = 0;

@@ -186,7 +186,7 @@ static int pack_block(void *ctx, uint64_t offset, struct str bytes, struct err *
 	return 0;
 }
 
-static int pack_file(void *ctx, const struct source_entry *entry, struct err *err)
+static int pack_file(void *ctx, struct source_entry *entry, struct err *err)
 {
 	struct pack *pack = ctx;
 	uint64_t size = (uint64_t)entry->st.st_size;
@@ -194,7 +194,7 @@ static int pack_file(void *ctx, const struct source_entry *entry, struct err *er
 	if (entry->twin)
 		return pack_entry(pack, entry, '1', entry->twin, err);
 	pack->file_at = 0;
-	if (pack_entry(pack, entry, '0', "", err) < 0 ||
+	if (source_open_file(entry, err) < 0 || pack_entry(pack, entry, '0', "", err) < 0 ||
 	    source_read(entry, pack->cancel, pack_block, pack, err) < 0 ||
 	    pack_zeros(pack, size - pack->file_at, err) < 0)
 		return -1;

@@ -12,6 +12,7 @@
 #include "bake/copy.h"
 #include "bake/hub.h"
 #include "bake/rendezvous.h"
+#include "bake/shortcut_priv.h"
 #include "bake/task.h"
 #include "bake/work.h"
 #include "layers/base/clock.h"
@@ -34,6 +35,7 @@ struct step_work {
 	struct store *store;
 	struct machine *machine;
 	struct hub *hub;
+	struct shortcut *shortcut; /* of COPY's context */
 	struct cancel cancel;
 	int spoolfd;
 	int exit_code; /* of the command */
@@ -168,6 +170,7 @@ static int work_copy(void *ctx, int rootfd, struct err *err)
 		.chown = task->chown,
 		.chmod = task->chmod,
 		.content = task->content,
+		.shortcut = work->shortcut,
 		.first_id = machine_first_id(work->machine),
 		.cancel = &work->cancel,
 	};
@@ -189,6 +192,7 @@ static int work_execute(struct step_work *work, struct err *err)
 	case INSTRUCTION_RUN:
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
+		work->shortcut = shortcut_open(work->store, WORK_FD_CONTEXT);
 		return machine_as_root(work->machine, work_copy, work, &work->cancel, err);
 	case INSTRUCTION_WORKDIR:
 		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
@@ -434,6 +438,7 @@ int work_step(void)
 		rendezvous_leave(work.store, &work.task.key);
 	auto_close_release(&work.spoolfd);
 	step_record_done(&work.record);
+	shortcut_close(work.shortcut);
 	store_close(work.store);
 	task_done(&work.task);
 	cancel_done(&work.cancel);
