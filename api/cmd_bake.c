@@ -4,6 +4,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/progress.h"
+#include "api/secret_option.h"
 #include "api/settings.h"
 #include "api/spec_file.h"
 #include "bake/bake.h"
@@ -19,6 +20,7 @@ struct cmd_bake {
 	struct progress *progress;
 	struct network_host *hosts; /* owned */
 	size_t host_count;
+	struct secrets secrets;
 	int contextfd;
 	struct credentials credentials;
 	int64_t started_ms;
@@ -196,7 +198,7 @@ static void bake_print(const struct cmd_bake *cmd, const struct bake_result *res
 
 static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
-	if (bake_read_hosts(cmd, err) < 0 ||
+	if (bake_read_hosts(cmd, err) < 0 || secret_option_read(cmd->cli, &cmd->secrets, err) < 0 ||
 	    access_for(spec->base, cmd->cli->cancel, &cmd->credentials, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0 ||
 	    spec_file_open_context(cmd->cli, spec, cmd->store, &cmd->contextfd, err) < 0)
@@ -243,6 +245,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.runtime = cli_text(cmd->cli, "runtime"),
 		.hosts = cmd->hosts,
 		.host_count = cmd->host_count,
+		.secrets = &cmd->secrets,
 		.event = progress_event,
 		.event_ctx = cmd->progress,
 		.cancel = cmd->cli->cancel,
@@ -283,6 +286,7 @@ static int run(struct cli *cli, struct err *err)
 	store_close(cmd.store);
 	auto_close_release(&cmd.contextfd);
 	secret_done(&cmd.credentials.password);
+	secrets_done(&cmd.secrets);
 	free(cmd.hosts);
 	return result < 0 ? err_ctx(err, "bake %s", cli->args[0]) : 0;
 }
@@ -290,6 +294,7 @@ static int run(struct cli *cli, struct err *err)
 static const struct cli_option options[] = {
 	SPEC_FILE_OPTIONS,
 	{"add-host", "NAME=ADDR[:PORT]", "where a name lives, for the steps", true},
+	SECRET_OPTION,
 	{"pull", NULL, "ask the registry although the base is here", false},
 	{"no-cache", NULL, "run every step anew", false},
 	{"from-step", "N", "run step N and those after it anew", false},

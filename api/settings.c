@@ -196,3 +196,8 @@ int settings_load(struct cli *cli, struct err *err)
 		return -1;
 	return settings_map_bytes(cli, err);
 }
+
+const char *settings_named(const char *name)
+{
+	return getenv(name);
+}

@@ -41,3 +41,6 @@ char *settings_auth_file(void);
 
 /* Where programs are looked for, as PATH has it; "" for nowhere. */
 const char *settings_search(void);
+
+/* A variable that the user names, whatever it is; NULL where it is not set. */
+const char *settings_named(const char *name);

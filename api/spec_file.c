@@ -3,74 +3,10 @@
 
 #include "api/context_arg.h"
 #include "api/human.h"
+#include "api/input.h"
 #include "api/settings.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static int spec_file_not_open(const char *what, const char *path, struct err *err)
-{
-	if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
-	    errno == ENAMETOOLONG)
-		return err_set(err, ERR_NOT_FOUND, "%s %s: %s", what, path, strerror(errno));
-	return err_os(err, errno, "%s %s", what, path);
-}
-
-/* A fifo is opened without its writer, who may never come; reading waits for him. */
-static int spec_file_open(const char *path, struct err *err)
-{
-	auto_close int fd = strcmp(path, "-") == 0
-				    ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-				    : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0)
-		return spec_file_not_open("spec", path, err);
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(err, ERR_INVALID, "spec %s is a directory; name the file in it",
-			       path);
-	return steal_fd(&fd);
-}
-
-/* 1 and a piece, 0 at the end, -1. */
-static int spec_file_read_piece(int fd, const struct cancel *cancel, struct buf *out,
-				struct err *err)
-{
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
-			       {.fd = cancel_fd(cancel), .events = POLLIN}};
-	char piece[64 * 1024];
-	ssize_t n = -1;
-
-	while (n < 0) {
-		(void)poll(fds, 2, -1);
-		if (cancel_check(cancel, err) < 0)
-			return -1;
-		n = read(fd, piece, sizeof(piece));
-		if (n < 0 && errno == EBADF) /* process.h */
-			return err_set(err, ERR_NOT_FOUND, "there is no standard input");
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return err_os(err, errno, "read");
-	}
-	if (buf_add(out, (struct str){piece, (size_t)n}, err) < 0)
-		return -1;
-	return n > 0;
-}
-
-static int spec_file_read_all(const struct cli *cli, struct buf *out, struct err *err)
-{
-	auto_close int fd = spec_file_open(cli->args[0], err);
-	int more = 1;
-
-	if (fd < 0)
-		return -1;
-	while (more > 0)
-		more = spec_file_read_piece(fd, cli->cancel, out, err);
-	return more < 0 ? err_ctx(err, "spec %s", cli->args[0]) : 0;
-}
 
 /* To a terminal, perhaps: what it quotes is the spec's. */
 static void spec_file_warn(const char *path, const char *warning)
@@ -110,7 +46,7 @@ int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
 	const char *base = cli_text(cli, "base");
 	auto_buf struct buf text = BUF_INIT(SPEC_MAX);
 
-	if (spec_file_read_all(cli, &text, err) < 0)
+	if (input_read("spec", path, cli->cancel, &text, err) < 0)
 		return -1;
 	if (spec_parse(buf_str(&text), out, err) < 0)
 		return err_ctx(err, "spec %s", path);

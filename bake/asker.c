@@ -93,9 +93,18 @@ static int asker_listen(const struct asker *asker, int fd, struct answer *answer
 /* Starts somebody who serves the other end of the connection. */
 typedef int asker_start_fn(void *ctx, int theirs, struct err *err);
 
+/* A step's secrets follow its document; task is NULL for what is no step. */
+static int asker_send(int fd, const json_t *request, const struct task *task, struct err *err)
+{
+	if (wire_send_json(fd, WIRE_REQUEST, request, err) < 0)
+		return -1;
+	return task ? task_send_secrets(task, fd, err) : 0;
+}
+
 /* Start a worker, ask it, and listen: as asker_listen(). */
 static int asker_request(const struct asker *asker, asker_start_fn *start, void *ctx,
-			 const json_t *request, struct answer *answer, struct err *err)
+			 const json_t *request, const struct task *task, struct answer *answer,
+			 struct err *err)
 {
 	int ends[2];
 
@@ -109,7 +118,7 @@ static int asker_request(const struct asker *asker, asker_start_fn *start, void 
 	answer->started = true;
 	auto_close_release(&theirs);
 	theirs = -1;
-	if (wire_send_json(ours, WIRE_REQUEST, request, err) < 0)
+	if (asker_send(ours, request, task, err) < 0)
 		return err->kind == ERR_UNAVAILABLE ? 0 : -1; /* it died: no answer */
 	return asker_listen(asker, ours, answer, err);
 }
@@ -163,7 +172,7 @@ static int asker_start_step(const struct asker *asker, const struct task *task, 
 	AUTO(json) json_t *request = task_format(task);
 	struct step_start start = {asker, task, contextfd, claim};
 	struct err end;
-	int result = asker_request(asker, asker_fork_step, &start, request, answer, err);
+	int result = asker_request(asker, asker_fork_step, &start, request, task, answer, err);
 
 	if (!answer->started || answer->others_stay)
 		return result;
@@ -236,7 +245,8 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 	return asker_start_step(asker, task, contextfd, &claim, answer, err);
 }
 
-/* A joined step may have failed by what only its starter was given: hosts, limits, time. */
+/* A joined step may have failed by what only its starter was given: hosts, limits, time, secrets.
+ */
 static bool asker_may_be_its_own(const struct answer *answer, const struct err *err)
 {
 	return answer->ended && !answer->started &&
@@ -323,7 +333,7 @@ static int asker_call_once(const struct asker *asker, const char *role, const js
 	struct answer answer = {0};
 	auto_proc struct proc proc = PROC_INIT;
 	struct role_start start = {asker, role, &proc};
-	int result = asker_request(asker, asker_spawn_role, &start, request, &answer, err);
+	int result = asker_request(asker, asker_spawn_role, &start, request, NULL, &answer, err);
 
 	if (answer.started)
 		result = asker_reap(asker, &proc, result, err);

@@ -204,12 +204,31 @@ int bake_begin(struct bake *bake, const struct spec *spec, const struct bake_opt
 	return bake_read_steps(bake, err) < 0 ? -1 : bake_resolve_base(bake, err);
 }
 
+static int bake_check_secrets(const struct spec *spec, const struct bake_options *options,
+			      struct err *err)
+{
+	for (size_t i = 0; i < spec->secret_count; i++) {
+		struct str id = spec->secrets[i].id;
+
+		if (spec->secrets[i].required && !secrets_find(options->secrets, id))
+			return err_set(err, ERR_NOT_FOUND,
+				       "the secret " STR_FMT " is required by the spec: give "
+				       "--secret id=" STR_FMT ",src=FILE",
+				       STR_ARG(id), STR_ARG(id));
+	}
+	return 0;
+}
+
 int bake_run(const struct spec *spec, const struct bake_options *options, struct bake_result *out,
 	     struct err *err)
 {
 	struct bake bake;
-	int result = bake_begin(&bake, spec, options, err);
+	int result;
 
+	*out = (struct bake_result){0};
+	if (bake_check_secrets(spec, options, err) < 0)
+		return -1;
+	result = bake_begin(&bake, spec, options, err);
 	if (result == 0)
 		result = bake_all_steps(&bake, err);
 	if (result == 0)

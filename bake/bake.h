@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "bake/secrets.h"
 #include "bake/spec.h"
 #include "layers/base/cancel.h"
 #include "layers/base/secret.h"
@@ -73,6 +74,7 @@ struct bake_options {
 	const char *runtime;
 	const struct network_host *hosts;
 	size_t host_count;
+	const struct secrets *secrets; /* or NULL */
 	bake_event_fn *event;
 	void *event_ctx;
 	const struct cancel *cancel;

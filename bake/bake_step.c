@@ -74,6 +74,23 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
+/* A step that has to run says what it lacks before anything is started. */
+static int bake_check_secrets(const struct bake *bake, const struct instruction *ready,
+			      struct err *err)
+{
+	for (size_t i = 0; i < ready->mounts.count; i++) {
+		const struct mount *mount = &ready->mounts.at[i];
+
+		if (mount->type == MOUNT_SECRET && mount->required &&
+		    !secrets_find(bake->options->secrets, str_of(mount->id)))
+			return err_set(err, ERR_NOT_FOUND,
+				       "the secret %s is required: give --secret id=%s,src=FILE or "
+				       "id=%s,env=NAME",
+				       mount->id, mount->id, mount->id);
+	}
+	return 0;
+}
+
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -81,6 +98,8 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	struct task task;
 	int result;
 
+	if (bake_check_secrets(bake, ready, err) < 0)
+		return -1;
 	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
 		return -1;
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);

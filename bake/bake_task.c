@@ -71,6 +71,24 @@ static void bake_task_excludes(const struct instruction *ready, struct task *tas
 		task->excludes[task->exclude_count++] = ready->excludes.at[i];
 }
 
+static void bake_task_mounts(const struct bake *bake, const struct instruction *ready,
+			     struct task *task)
+{
+	task->mounts = calloc(ready->mounts.count + 1, sizeof(*task->mounts));
+	if (!task->mounts)
+		abort();
+	for (size_t i = 0; i < ready->mounts.count; i++) {
+		const struct mount *mount = &ready->mounts.at[i];
+
+		task->mounts[i].mount = *mount;
+		if (mount->type == MOUNT_SECRET)
+			task->mounts[i].secret =
+				secrets_find(bake->options->secrets, str_of(mount->id));
+	}
+	task->mount_count = ready->mounts.count;
+	(void)platform_format(&bake->state.platform, task->platform);
+}
+
 void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		    const struct key_parts *parts, const struct digest *key, struct task *task)
 {
@@ -99,6 +117,7 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 	bake_task_layers(bake, task);
 	bake_task_argv(bake, ready, task);
 	bake_task_excludes(ready, task);
+	bake_task_mounts(bake, ready, task);
 	bake_task_env(bake, task);
 	bake_task_limits(bake, task);
 }
@@ -107,6 +126,7 @@ void bake_free_task(struct task *task)
 {
 	free(task->layers);
 	free(task->argv);
+	free(task->mounts);
 	free(task->env);
 	free(task->excludes);
 }

@@ -156,10 +156,11 @@ static int flags_add_mount(struct instruction *to, const struct flag *flag, stru
 		return err_set(err, ERR_REFUSED, "--mount: expected =type=TYPE,target=PATH,…");
 	if (to->mount_texts.count == MOUNTS_MAX)
 		return err_set(err, ERR_REFUSED, "more than %d mounts", MOUNTS_MAX);
-	if (mount_parse(flag->value, NULL, &form, err) < 0 ||
-	    words_add(&to->mount_texts, flag->value, err) < 0)
+	if (mount_parse(flag->value, NULL, &form, err) < 0)
 		return -1;
-	return flags_set_later(to, flag, err);
+	if (form.source)
+		return err_set(err, ERR_REFUSED, "--mount=type=bind is not supported yet");
+	return words_add(&to->mount_texts, flag->value, err);
 }
 
 /* A switch alone is on. */

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "layers/cache.h"
+#include "layers/digest.h"
 
 #define MOUNTS_MAX 64 /* of one RUN */
 #define MOUNT_ID_MAX ((size_t)256)
@@ -40,7 +41,8 @@ struct mount {
 	mode_t mode; /* cache: of a new one. secret: of its file. Here and below */
 	uid_t uid;
 	gid_t gid;
-	uint64_t size; /* tmpfs: 0 for the kernel's */
+	uint64_t size;         /* tmpfs: 0 for the kernel's */
+	struct digest content; /* bind: of what is mounted, once that was read */
 };
 
 struct mounts {

@@ -53,6 +53,12 @@ static const struct schema rebake_keys[] = {
 	{NULL},
 };
 
+static const struct schema secret_keys[] = {
+	{"id", SCHEMA_STRING},
+	{"required", SCHEMA_BOOL},
+	{NULL},
+};
+
 static const struct schema image_keys[] = {
 	{"base", SCHEMA_STRING},
 	{"steps", SCHEMA_STRINGS},
@@ -63,7 +69,7 @@ static const struct schema image_keys[] = {
 	{"network", SCHEMA_OBJECT, .members = network_keys},
 	{"resources", SCHEMA_OBJECT, .members = resource_keys},
 	{"timeoutMs", SCHEMA_AMOUNT},
-	{"secrets", SCHEMA_OBJECTS},
+	{"secrets", SCHEMA_OBJECTS, .members = secret_keys},
 	{"push", SCHEMA_STRINGS},
 	{"cache", SCHEMA_OBJECT, .members = cache_keys},
 	{"rebake", SCHEMA_OBJECT, .members = rebake_keys},
@@ -106,7 +112,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 		const char *key;
 		bool asked;
 	} later[] = {
-		{"secrets", json_array_size(json_object_get(image, "secrets")) > 0},
 		{"push", json_array_size(json_object_get(image, "push")) > 0},
 		{"cache", json_object_size(json_object_get(image, "cache")) > 0},
 		{"network.egress.mode other than open",
@@ -168,6 +173,32 @@ static int spec_read_resources(const json_t *image, const char *path, struct spe
 	return 0;
 }
 
+static int spec_read_secrets(const json_t *image, const char *path, struct spec *out,
+			     struct err *err)
+{
+	json_t *list = NULL;
+	const json_t *item;
+	size_t i;
+
+	if (json_get_array(image, path, "secrets", &list, err) < 0)
+		return -1;
+	out->secrets = calloc(json_array_size(list) + 1, sizeof(*out->secrets));
+	if (!out->secrets)
+		abort();
+	json_array_foreach(list, i, item)
+	{
+		char at[64];
+		struct spec_secret *secret = &out->secrets[i];
+
+		(void)snprintf(at, sizeof(at), "%.32s%ssecrets[%zu]", path, *path ? "." : "", i);
+		if (json_need_string(item, at, "id", &secret->id, err) < 0 ||
+		    json_get_bool(item, at, "required", &secret->required, err) < 0)
+			return -1;
+	}
+	out->secret_count = json_array_size(list);
+	return 0;
+}
+
 static int spec_read_base(const json_t *image, const char *path, struct spec *out, struct err *err)
 {
 	struct reference reference;
@@ -211,6 +242,7 @@ static int spec_read_image(const json_t *image, const char *path, struct spec *o
 	    spec_read_platform(image, path, out, err) < 0 ||
 	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
+	    spec_read_secrets(image, path, out, err) < 0 ||
 	    json_get_string(image, path, "context", &out->context, err) < 0 ||
 	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0 ||
 	    json_get_bool(image, path, "reproducible", &out->reproducible, err) < 0)
@@ -375,5 +407,6 @@ void spec_done(struct spec *spec)
 	json_decref(spec->document);
 	json_decref(spec->warnings);
 	free(spec->steps);
+	free(spec->secrets);
 	*spec = (struct spec){0};
 }

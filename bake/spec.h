@@ -27,6 +27,12 @@ struct spec_resources {
 	uint64_t pids;
 };
 
+/* A secret that the steps ask for. */
+struct spec_secret {
+	struct str id;
+	bool required; /* whatever steps say, and even if all of them are cached */
+};
+
 struct spec {
 	json_t *document; /* owned */
 	json_t *warnings; /* owned: array of strings */
@@ -41,6 +47,8 @@ struct spec {
 	bool reproducible;            /* no file, image or history is younger than that */
 	int64_t source_date_epoch;    /* seconds; SPEC_EPOCH_OF_BASE: when the base was made */
 	struct spec_resources resources;
+	struct spec_secret *secrets; /* owned array */
+	size_t secret_count;
 };
 
 int spec_parse(struct str text, struct spec *out, struct err *err) MUST_CHECK;

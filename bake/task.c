@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/task.h"
 
+#include "bake/task_mounts_priv.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 
@@ -76,6 +78,7 @@ json_t *task_format(const struct task *task)
 	(void)json_object_set_new(value, "argv", words_json(task->argv, task->argc));
 	(void)json_object_set_new(value, "env", words_json(task->env, task->env_count));
 	(void)json_object_set_new(value, "hosts", hosts_json(task));
+	(void)json_object_set_new(value, "mounts", task_mounts_format(task));
 	set_int(value, "kind", (uint64_t)task->kind);
 	set_int(value, "network", (uint64_t)task->network);
 	set_int(value, "memoryBytes", task->limits.memory_bytes);
@@ -84,6 +87,7 @@ json_t *task_format(const struct task *task)
 	set_int(value, "timeoutMs", (uint64_t)task->timeout_ms);
 	set_int(value, "mapBytes", task->store_map_bytes);
 	set_text(value, "codec", layer_codec_name(task->codec));
+	set_text(value, "platform", task->platform);
 	set_text(value, "workdir", task->workdir);
 	set_text(value, "user", task->user);
 	set_text(value, "chown", task->chown);
@@ -251,6 +255,16 @@ static int parse_clamp(const json_t *object, struct task *task, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
+static int parse_platform(const json_t *object, struct task *task, struct err *err)
+{
+	struct str text;
+
+	if (json_need_string(object, "", "platform", &text, err) < 0)
+		return -1;
+	(void)snprintf(task->platform, sizeof(task->platform), STR_FMT, STR_ARG(text));
+	return 0;
+}
+
 static int parse_parts(struct task *task, struct err *err)
 {
 	const json_t *value = task->document;
@@ -263,6 +277,7 @@ static int parse_parts(struct task *task, struct err *err)
 	    parse_words(value, "excludes", &task->excludes, &task->exclude_count, err) < 0 ||
 	    json_get_bool(value, "", "parents", &task->parents, err) < 0 ||
 	    parse_content(value, task, err) < 0 || parse_clamp(value, task, err) < 0 ||
+	    task_mounts_parse(value, task, err) < 0 || parse_platform(value, task, err) < 0 ||
 	    parse_hosts(value, task, err) < 0 || parse_numbers(value, task, err) < 0 ||
 	    parse_codec(value, task, err) < 0)
 		return -1;
@@ -296,6 +311,7 @@ int task_parse(struct str text, struct task *out, struct err *err)
 
 void task_done(struct task *task)
 {
+	task_mounts_done(task);
 	free(task->layers);
 	free(task->argv);
 	free(task->env);

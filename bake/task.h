@@ -21,6 +21,13 @@ struct task_layer {
 	uint64_t size; /* bytes of the blob */
 };
 
+/* A mount of a RUN. Its secret goes to the worker by itself, and into no document. */
+struct task_mount {
+	struct mount mount;          /* a parsed task's own, else borrowed */
+	const struct secret *secret; /* NULL: nobody gave one */
+	struct secret received;      /* of a parsed task: what secret points to */
+};
+
 struct task {
 	json_t *document; /* owned by a parsed task; else NULL */
 	struct digest key;
@@ -32,6 +39,9 @@ struct task {
 	size_t argc;
 	const char **env; /* ends with NULL */
 	size_t env_count;
+	struct task_mount *mounts; /* RUN: parents first */
+	size_t mount_count;
+	char platform[PLATFORM_TEXT_MAX];
 	const char *workdir; /* WORKDIR: the one to make */
 	const char *user;
 	const char *chown;     /* or NULL */
@@ -60,6 +70,10 @@ struct task {
 json_t *task_format(const struct task *task);
 int task_parse(struct str text, struct task *out, struct err *err) MUST_CHECK;
 void task_done(struct task *task);
+
+/* What follows the document on the wire: a frame for each secret that was given. */
+int task_send_secrets(const struct task *task, int fd, struct err *err) MUST_CHECK;
+int task_receive_secrets(struct task *task, int fd, struct err *err) MUST_CHECK;
 
 static inline void auto_task_release(struct task *slot)
 {

@@ -103,11 +103,31 @@ static int wire_read(int fd, const struct cancel *cancel, char *at, size_t len, 
 	return 1;
 }
 
+static int wire_read_payload(int fd, const struct cancel *cancel, size_t left, struct buf *payload,
+			     struct err *err)
+{
+	char piece[16 * 1024];
+	int result = 1;
+
+	while (left > 0 && result == 1) {
+		size_t n = left < sizeof(piece) ? left : sizeof(piece);
+
+		result = wire_read(fd, cancel, piece, n, err);
+		if (result == 0)
+			result = err_set(err, ERR_UNAVAILABLE, "the other process is gone");
+		if (result == 1 && buf_add(payload, (struct str){piece, n}, err) < 0)
+			result = -1;
+		left -= n;
+	}
+	if (payload->wiped)
+		explicit_bzero(piece, sizeof(piece));
+	return result;
+}
+
 int wire_receive(int fd, const struct cancel *cancel, enum wire_type *out, struct buf *payload,
 		 struct err *err)
 {
 	unsigned char header[WIRE_HEADER];
-	char piece[16 * 1024];
 	size_t left;
 	int result = wire_read(fd, cancel, (char *)header, sizeof(header), err);
 
@@ -118,16 +138,8 @@ int wire_receive(int fd, const struct cancel *cancel, enum wire_type *out, struc
 	if (left > WIRE_PAYLOAD_MAX)
 		return err_set(err, ERR_CORRUPT, "frame of %zu bytes", left);
 	buf_clear(payload);
-	while (left > 0) {
-		size_t n = left < sizeof(piece) ? left : sizeof(piece);
-
-		result = wire_read(fd, cancel, piece, n, err);
-		if (result == 0)
-			return err_set(err, ERR_UNAVAILABLE, "the other process is gone");
-		if (result < 0 || buf_add(payload, (struct str){piece, n}, err) < 0)
-			return -1;
-		left -= n;
-	}
+	if (wire_read_payload(fd, cancel, left, payload, err) < 0)
+		return -1;
 	*out = (enum wire_type)header[4];
 	return 1;
 }

@@ -6,6 +6,7 @@
  *	1 byte    enum wire_type
  *	...       payload
  *
+ * A request for a step may be followed by its secrets (task_send_secrets()).
  * A worker answers one request: any number of WIRE_LOG and WIRE_PROGRESS, then
  * one WIRE_RESULT or WIRE_ERROR, then the end of the stream. An end without
  * either means that the worker died. An asker leaves by WIRE_LEAVE or by
@@ -21,6 +22,7 @@
 
 enum wire_type {
 	WIRE_REQUEST = 'Q',
+	WIRE_SECRET = 'S',
 	WIRE_LEAVE = 'X',
 	WIRE_LOG = 'L',
 	WIRE_PROGRESS = 'P',

@@ -15,6 +15,7 @@
 #include "bake/shortcut_priv.h"
 #include "bake/task.h"
 #include "bake/work.h"
+#include "bake/work_mounts_priv.h"
 #include "layers/base/clock.h"
 #include "layers/diff.h"
 #include "layers/failure.h"
@@ -33,6 +34,7 @@
 struct step_work {
 	struct task task;
 	struct store *store;
+	struct work_mounts mounts;
 	struct machine *machine;
 	struct hub *hub;
 	struct shortcut *shortcut; /* of COPY's context */
@@ -50,7 +52,9 @@ static int work_receive_task(struct step_work *work, struct err *err)
 
 	if (work_receive(&payload, err) < 0)
 		return -1;
-	return task_parse(buf_str(&payload), &work->task, err);
+	if (task_parse(buf_str(&payload), &work->task, err) < 0)
+		return -1;
+	return task_receive_secrets(&work->task, WORK_FD_ASKER, err);
 }
 
 /* Trees are a cache: make again what is missing, before there is a machine. */
@@ -85,6 +89,8 @@ static int work_open_machine(struct step_work *work, struct err *err)
 		.hosts = task->hosts,
 		.host_count = task->host_count,
 		.limits = task->limits,
+		.mounts = work->mounts.at,
+		.mount_count = work->mounts.count,
 		.runtime = task->runtime,
 		.agent_path = task->agent_path,
 	};
@@ -119,7 +125,9 @@ static int work_prepare(struct step_work *work, struct err *err)
 	if (machine_sweep(work->store, err) < 0 || work_make_trees(work, err) < 0)
 		return -1;
 	rendezvous_sweep(work->store);
-	if (cancel_check(&work->cancel, err) < 0)
+	if (cancel_check(&work->cancel, err) < 0 ||
+	    work_mounts_open(work->store, &work->task, hub_log_fd(work->hub), &work->cancel,
+			     &work->mounts, err) < 0)
 		return -1;
 	return work_open_machine(work, err);
 }
@@ -129,7 +137,7 @@ static int work_run(struct step_work *work, struct err *err)
 	const struct task *task = &work->task;
 	struct machine_command command = {
 		.argv = task->argv,
-		.envp = task->env,
+		.envp = work->mounts.env,
 		.cwd = task->workdir,
 		.user = str_of(task->user),
 		.hostname = "hearth",
@@ -429,6 +437,7 @@ int work_step(void)
 		result = work_all(&work, &err);
 	/* Before the answer: who has that may count on nothing being left. */
 	machine_close(steal_ptr(&work.machine));
+	work_mounts_close(&work.mounts);
 	if (result < 0) {
 		work_find_cause(&work, &err);
 		work_keep_failure(&work, &err);

@@ -99,7 +99,11 @@ static const struct {
 	{"RUN a\x7f", "0x7f"},
 	{"RUN a\rb", "0x0d"},
 	/* flags */
-	{"RUN --mount=type=cache,target=/x true", "--mount is not supported yet"},
+	{"RUN --mount true", "--mount: expected =type=TYPE"},
+	{"RUN --mount=target=/x true", "--mount=type=bind is not supported yet"},
+	{"RUN --mount=type=ssh true", "RUN: --mount: type=ssh is refused"},
+	{"RUN --mount=type=cache,targte=/x true", "unknown key targte; did you mean target?"},
+	{"RUN --mont=type=cache,target=/x true", "unknown flag --mont; did you mean mount?"},
 	{"RUN --security=insecure true", "--security is not supported yet"},
 	{"RUN --device=x true", "--device is not supported yet"},
 	{"RUN --network=host true", "--network=host is not supported"},
@@ -321,9 +325,34 @@ static void there_is_a_ceiling_on_words(void **state)
 	check_err(instruction_parse(buf_str(&text), &none, &err), &err, ERR_REFUSED);
 }
 
+static void a_run_has_any_number_of_mounts(void **state)
+{
+	auto_instruction struct instruction run = {0};
+	auto_buf struct buf many = BUF_INIT(8192);
+	struct err err = {0};
+
+	(void)state;
+	check_ok(instruction_parse(STR("RUN --mount=type=tmpfs,target='/a b' --network=none "
+				       "--mount=type=cache,\\\"target=/c,d\\\" make"),
+				   &run, &err),
+		 &err);
+	assert_int_equal(run.mount_texts.count, 2);
+	assert_string_equal(run.mount_texts.at[0], "type=tmpfs,target=/a b");
+	assert_string_equal(run.mount_texts.at[1], "type=cache,\"target=/c,d\"");
+	assert_true(run.network_none);
+	assert_string_equal(run.command, "make");
+	check_ok(buf_addf(&many, &err, "RUN "), &err);
+	for (int i = 0; i <= MOUNTS_MAX; i++)
+		check_ok(buf_addf(&many, &err, "--mount=type=tmpfs,target=/%d ", i), &err);
+	check_ok(buf_addf(&many, &err, "true"), &err);
+	instruction_done(&run);
+	check_err(instruction_parse(buf_str(&many), &run, &err), &err, ERR_REFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_run_has_any_number_of_mounts),
 		cmocka_unit_test(text_is_joined_and_cleaned),
 		cmocka_unit_test(what_is_not_one_of_the_four_is_refused_in_words),
 		cmocka_unit_test(arguments_are_cut_as_each_instruction_wants),

@@ -172,7 +172,10 @@ static const struct {
 	 "\"scratch\"}}}",
 	 ERR_INVALID, "subagents[0]: expected an object"},
 	/* legal, and later */
-	{IMAGE("\"secrets\": [{\"id\": \"x\"}]"), ERR_UNSUPPORTED, "secrets: not supported yet"},
+	{IMAGE("\"secrets\": [{\"id\": 1}]"), ERR_INVALID, "secrets[0].id: expected a string"},
+	{IMAGE("\"secrets\": [{}]"), ERR_INVALID, "secrets[0].id"},
+	{IMAGE("\"secrets\": [{\"id\": \"x\", \"src\": \"/f\"}]"), ERR_INVALID,
+	 "secrets[0].src: unknown key"},
 	{IMAGE("\"push\": [\"x\"]"), ERR_UNSUPPORTED, "push: not supported yet"},
 	{IMAGE("\"cache\": {\"from\": [\"x\"]}"), ERR_UNSUPPORTED, "cache: not supported yet"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"deny\"}}"), ERR_UNSUPPORTED,
@@ -198,6 +201,23 @@ static void what_is_wrong_is_named_by_its_path(void **state)
 			fail_msg("%s: said \"%s\", not \"%s\"", wrong_cases[i].text, err.text,
 				 wrong_cases[i].says);
 	}
+}
+
+static void secrets_are_named_and_never_given_in_a_spec(void **state)
+{
+	auto_spec struct spec spec = {0};
+	struct err err = {0};
+
+	(void)state;
+	check_ok(spec_parse(STR("{\"base\": \"scratch\", \"secrets\": [{\"id\": \"a\"}, "
+				"{\"id\": \"b\", \"required\": true}]}"),
+			    &spec, &err),
+		 &err);
+	assert_int_equal(spec.secret_count, 2);
+	assert_true(str_equal(spec.secrets[0].id, STR("a")));
+	assert_false(spec.secrets[0].required);
+	assert_true(str_equal(spec.secrets[1].id, STR("b")));
+	assert_true(spec.secrets[1].required);
 }
 
 static void slugs_are_judged(void **state)
@@ -244,6 +264,7 @@ int main(void)
 		cmocka_unit_test(processors_are_counted_in_thousandths),
 		cmocka_unit_test(unknown_keys_of_an_agent_are_warnings),
 		cmocka_unit_test(what_is_wrong_is_named_by_its_path),
+		cmocka_unit_test(secrets_are_named_and_never_given_in_a_spec),
 		cmocka_unit_test(slugs_are_judged),
 	};
 

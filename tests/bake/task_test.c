@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/state.h"
 #include "bake/task.h"
+#include "bake/wire.h"
 #include "tests/check.h"
 
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static void fill_host(struct network_host *host)
 {
@@ -87,6 +90,99 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	assert_true(back.fresh);
 }
 
+static void set_mount(struct task_mount *entry, const char *text)
+{
+	struct state state = {0};
+	struct platform platform;
+	struct err err = {0};
+
+	platform_host(&platform);
+	check_ok(state_from_scratch(&platform, &state, &err), &err);
+	check_ok(mount_parse(str_of(text), &state, &entry->mount, &err), &err);
+	state_done(&state);
+}
+
+static void check_text(const char *got, const char *wanted)
+{
+	if (wanted)
+		assert_string_equal(got, wanted);
+	else
+		assert_null(got);
+}
+
+static void check_mount(const struct mount *got, const struct mount *wanted)
+{
+	assert_int_equal(got->type, wanted->type);
+	assert_int_equal(got->sharing, wanted->sharing);
+	assert_int_equal(got->mode, wanted->mode);
+	assert_int_equal(got->uid, wanted->uid);
+	assert_int_equal(got->gid, wanted->gid);
+	assert_int_equal(got->size, wanted->size);
+	assert_int_equal(got->read_only, wanted->read_only);
+	check_text(got->target, wanted->target);
+	check_text(got->source, wanted->source);
+	check_text(got->id, wanted->id);
+	check_text(got->env, wanted->env);
+}
+
+/* Over the wire, where secrets go by themselves. */
+static void mounts_arrive_and_secrets_are_in_no_document(void **state)
+{
+	static const char *const texts[] = {
+		"type=cache,target=/c,id=k,sharing=locked,mode=1777,uid=1,gid=2",
+		"type=tmpfs,target=/t,size=64m,ro",
+		"source=a,target=/b,rw",
+		"type=secret,id=absent",
+		"type=secret,id=s,env=TOKEN,target=/s",
+	};
+	enum { COUNT = sizeof(texts) / sizeof(texts[0]) };
+	const char *none[] = {NULL};
+	struct task_mount mounts[COUNT] = {0};
+	auto_secret struct secret token = {0};
+	struct task task = {.argv = none,
+			    .env = none,
+			    .mounts = mounts,
+			    .mount_count = COUNT,
+			    .platform = "linux/amd64",
+			    .workdir = "/",
+			    .user = "",
+			    .agent_path = "",
+			    .store_path = ""};
+	auto_buf struct buf text = BUF_INIT((size_t)1024 * 1024);
+	AUTO(json) json_t *json = NULL;
+	auto_task struct task back = {0};
+	struct err err = {0};
+	int ends[2];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		set_mount(&mounts[i], texts[i]);
+	digest_of(STR("content"), &mounts[2].mount.content);
+	check_ok(secret_put(&token, ((struct str){"hid\0den", 7}), &err), &err);
+	mounts[4].secret = &token;
+	json = task_format(&task);
+	check_ok(json_format(json, &text, &err), &err);
+	assert_null(strstr(text.ptr, "hid"));
+	check_ok(task_parse(buf_str(&text), &back, &err), &err);
+	assert_string_equal(back.platform, "linux/amd64");
+	assert_int_equal(back.mount_count, COUNT);
+	for (size_t i = 0; i < COUNT; i++)
+		check_mount(&back.mounts[i].mount, &mounts[i].mount);
+	assert_true(digest_equal(&back.mounts[2].mount.content, &mounts[2].mount.content));
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	check_ok(task_send_secrets(&task, ends[0], &err), &err);
+	check_ok(task_receive_secrets(&back, ends[1], &err), &err);
+	assert_null(back.mounts[3].secret);
+	assert_int_equal(secret_bytes(back.mounts[4].secret).len, 7);
+	assert_memory_equal(secret_bytes(back.mounts[4].secret).ptr, "hid\0den", 7);
+	check_ok(wire_send(ends[0], WIRE_LEAVE, STR(""), &err), &err);
+	check_err(task_receive_secrets(&back, ends[1], &err), &err, ERR_UNAVAILABLE);
+	assert_int_equal(close(ends[0]) + close(ends[1]), 0);
+	for (size_t i = 0; i < COUNT; i++)
+		mount_done(&mounts[i].mount);
+}
+
 static void what_is_no_task_is_refused(void **state)
 {
 	static const char *const wrong[] = {"", "[]", "{}", "{\"key\":\"sha256:00\"}"};
@@ -104,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_arrives_as_it_was_sent),
+		cmocka_unit_test(mounts_arrive_and_secrets_are_in_no_document),
 		cmocka_unit_test(what_is_no_task_is_refused),
 	};
 

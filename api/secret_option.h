@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* secret_option.h - --secret: where a bake's secrets come from. */
+#pragma once
+
+#include "api/cli.h"
+#include "bake/secrets.h"
+
+#define SECRET_OPTION                                                                         \
+	{                                                                                     \
+		"secret", "id=N,src=FILE|env=V", "a secret for RUN --mount=type=secret", true \
+	}
+
+/* Read all that are given. ERR_NOT_FOUND for a file or a variable that is not there. */
+int secret_option_read(const struct cli *cli, struct secrets *out, struct err *err) MUST_CHECK;

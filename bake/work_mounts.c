@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/work_mounts_priv.h"
+
+#include "bake/state.h"
+#include "layers/base/fd.h"
+
+#include <stdio.h>
+
+/* What one step's mounts are gathered with. */
+struct gathering {
+	struct store *store;
+	const struct task *task;
+	int log_fd;
+	const struct cancel *cancel;
+	struct work_mounts *to;
+};
+
+static void *work_new_array(size_t count, size_t size)
+{
+	void *array = calloc(count + 1, size);
+
+	if (!array)
+		abort();
+	return array;
+}
+
+/* In the step's own log: whoever looks at it sees what it waits for. */
+static void work_say_waiting(void *ctx, const struct cache_spec *spec)
+{
+	const struct gathering *gathering = ctx;
+
+	(void)dprintf(gathering->log_fd,
+		      "hearth: waiting for the cache " STR_FMT ", which another step is using\n",
+		      STR_ARG(spec->id));
+}
+
+static bool work_is_cache(const struct mount *mount, const char *id)
+{
+	return mount->type == MOUNT_CACHE && strcmp(mount->id, id) == 0;
+}
+
+/* The next id of a cache behind the last one, so that all steps lock in one order. */
+static const struct mount *work_next_cache(const struct task *task, const char *last)
+{
+	const struct mount *next = NULL;
+
+	for (size_t i = 0; i < task->mount_count; i++) {
+		const struct mount *mount = &task->mounts[i].mount;
+
+		if (mount->type == MOUNT_CACHE && (!last || strcmp(mount->id, last) > 0) &&
+		    (!next || strcmp(mount->id, next->id) < 0))
+			next = mount;
+	}
+	return next;
+}
+
+/* All mounts of one id are one cache, shared as the strictest of them says. */
+static int work_open_cache(struct gathering *gathering, const struct mount *first, struct err *err)
+{
+	const struct task *task = gathering->task;
+	struct work_mounts *to = gathering->to;
+	struct cache *cache = &to->caches[to->cache_count];
+	struct cache_spec spec = {
+		.id = str_of(first->id),
+		.platform = str_of(task->platform),
+		.mode = first->mode,
+		.uid = first->uid,
+		.gid = first->gid,
+	};
+
+	for (size_t i = 0; i < task->mount_count; i++) {
+		const struct mount *mount = &task->mounts[i].mount;
+
+		if (work_is_cache(mount, first->id) && mount->sharing > spec.sharing)
+			spec.sharing = mount->sharing;
+	}
+	*cache = CACHE_INIT;
+	if (cache_open(gathering->store, &spec, work_say_waiting, gathering, gathering->cancel,
+		       cache, err) < 0)
+		return err_ctx(err, "cache %s", first->id);
+	to->cache_count++;
+	for (size_t i = 0; i < task->mount_count; i++) {
+		if (work_is_cache(&task->mounts[i].mount, first->id))
+			to->at[i].fd = cache->fd;
+	}
+	return 0;
+}
+
+static int work_open_caches(struct gathering *gathering, struct err *err)
+{
+	const struct mount *next = NULL;
+
+	while ((next = work_next_cache(gathering->task, next ? next->id : NULL))) {
+		if (work_open_cache(gathering, next, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int work_make_variable(const struct task_mount *entry, struct buf *out, struct err *err)
+{
+	struct str value = secret_bytes(entry->secret);
+	AUTO(json) json_t *text = json_stringn(value.ptr, value.len);
+
+	*out = BUF_WIPED(STATE_ENV_ENTRY_MAX);
+	if (!text || memchr(value.ptr, '\0', value.len))
+		return err_set(err, ERR_INVALID,
+			       "the secret %s is no text, and no variable can hold it; mount it "
+			       "as a file",
+			       entry->mount.id);
+	if (buf_addf(out, err, "%s=", entry->mount.env) < 0 || buf_add(out, value, err) < 0)
+		return err_ctx(err, "the secret %s as a variable", entry->mount.id);
+	return 0;
+}
+
+static bool work_is_variable(const struct task_mount *entry)
+{
+	return entry->secret && entry->mount.env;
+}
+
+/* What a secret sets wins over what the image and ENV say. */
+static bool work_is_hidden(const struct task *task, const char *assignment)
+{
+	for (size_t i = 0; i < task->mount_count; i++) {
+		const struct task_mount *entry = &task->mounts[i];
+		size_t len = entry->mount.env ? strlen(entry->mount.env) : 0;
+
+		if (work_is_variable(entry) && strncmp(assignment, entry->mount.env, len) == 0 &&
+		    assignment[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+static int work_make_env(struct gathering *gathering, struct err *err)
+{
+	const struct task *task = gathering->task;
+	struct work_mounts *to = gathering->to;
+	size_t count = 0;
+
+	to->env = work_new_array(task->env_count + task->mount_count, sizeof(*to->env));
+	to->variables = work_new_array(task->mount_count, sizeof(*to->variables));
+	for (size_t i = 0; i < task->env_count; i++) {
+		if (!work_is_hidden(task, task->env[i]))
+			to->env[count++] = task->env[i];
+	}
+	for (size_t i = 0; i < task->mount_count; i++) {
+		struct buf *variable = &to->variables[to->variable_count];
+
+		if (!work_is_variable(&task->mounts[i]))
+			continue;
+		to->variable_count++;
+		if (work_make_variable(&task->mounts[i], variable, err) < 0)
+			return -1;
+		to->env[count++] = variable->ptr;
+	}
+	return 0;
+}
+
+static void work_describe(const struct task_mount *entry, struct machine_mount *out)
+{
+	const struct mount *mount = &entry->mount;
+	static const enum machine_mount_kind kinds[] = {
+		[MOUNT_BIND] = MACHINE_MOUNT_TREE,
+		[MOUNT_CACHE] = MACHINE_MOUNT_TREE,
+		[MOUNT_SECRET] = MACHINE_MOUNT_SECRET,
+		[MOUNT_TMPFS] = MACHINE_MOUNT_TMPFS,
+	};
+
+	*out = (struct machine_mount){
+		.kind = kinds[mount->type],
+		.target = mount->target,
+		.read_only = mount->read_only,
+		.fd = -1,
+		.size = mount->size,
+		.secret = entry->secret,
+		.mode = mount->mode,
+		.uid = mount->uid,
+		.gid = mount->gid,
+	};
+}
+
+/* A secret that nobody gave, or that is a variable alone, is mounted nowhere. */
+static void work_drop_absent(struct work_mounts *mounts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < mounts->count; i++) {
+		const struct machine_mount *mount = &mounts->at[i];
+
+		if (mount->target && (mount->kind != MACHINE_MOUNT_SECRET || mount->secret))
+			mounts->at[kept++] = *mount;
+	}
+	mounts->count = kept;
+}
+
+int work_mounts_open(struct store *store, const struct task *task, int log_fd,
+		     const struct cancel *cancel, struct work_mounts *out, struct err *err)
+{
+	struct gathering gathering = {store, task, log_fd, cancel, out};
+
+	*out = (struct work_mounts){.count = task->mount_count};
+	out->at = work_new_array(task->mount_count, sizeof(*out->at));
+	out->caches = work_new_array(task->mount_count, sizeof(*out->caches));
+	for (size_t i = 0; i < task->mount_count; i++)
+		work_describe(&task->mounts[i], &out->at[i]);
+	if (work_open_caches(&gathering, err) < 0 || work_make_env(&gathering, err) < 0)
+		return -1;
+	work_drop_absent(out);
+	return 0;
+}
+
+void work_mounts_close(struct work_mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->cache_count; i++)
+		cache_close(&mounts->caches[i]);
+	for (size_t i = 0; i < mounts->variable_count; i++)
+		buf_done(&mounts->variables[i]);
+	free(mounts->at);
+	free(mounts->caches);
+	free(mounts->env);
+	free(mounts->variables);
+	*mounts = (struct work_mounts){0};
+}

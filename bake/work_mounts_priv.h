@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_mounts_priv.h - a step's mounts, gathered for its machine: caches are
+ * waited for and held, what is bound is copied, secrets that are variables
+ * become some.
+ */
+#pragma once
+
+#include "bake/task.h"
+
+struct work_mounts {
+	struct machine_mount *at; /* parents first */
+	size_t count;
+	struct cache *caches;
+	size_t cache_count;
+	const char **env; /* the step's, and the secrets that are variables; ends with NULL */
+	struct buf *variables;
+	size_t variable_count;
+};
+
+/*
+ * May wait for other steps, and says so to log_fd. All of it is held until
+ * work_mounts_close(), which outlives the machine.
+ */
+int work_mounts_open(struct store *store, const struct task *task, int log_fd,
+		     const struct cancel *cancel, struct work_mounts *out, struct err *err)
+	MUST_CHECK;
+void work_mounts_close(struct work_mounts *mounts);

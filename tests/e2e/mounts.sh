@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# RUN --mount: caches, secrets and tmpfs, of which nothing stays in an image.
+. "$(dirname "$0")/lib.sh"
+
+base=$(tiny_base)
+
+# One RUN on the tiny base.
+run() # STEP [ARGUMENT...]
+{
+	local step=$1
+	shift
+	spec "$work/run.json" "$base" "$step"
+	hearth bake "$work/run.json" --progress plain "$@" 2>&1
+}
+
+files() # IMAGE: the names that its layers above the base have
+{
+	rm -rf "$work/out"
+	hearth bake "$work/run.json" "${given[@]}" --output "oci:$work/out" >/dev/null 2>&1
+	python3 - "$work/out" <<'PY'
+import json, subprocess, sys, tarfile, io, os
+out = sys.argv[1]
+def blob(d): return os.path.join(out, "blobs", *d.split(":"))
+index = json.load(open(os.path.join(out, "index.json")))
+manifest = json.load(open(blob(index["manifests"][0]["digest"])))
+for layer in manifest["layers"][1:]:
+    data = subprocess.run(["zstd", "-dc", blob(layer["digest"])], stdout=subprocess.PIPE, check=True).stdout
+    for entry in tarfile.open(fileobj=io.BytesIO(data)):
+        print(entry.name)
+PY
+}
+given=()
+
+# --- tmpfs
+holds "a tmpfs is there, and of its size" "$(run 'RUN --mount=type=tmpfs,target=/scratch,size=1m dd if=/dev/zero of=/scratch/x bs=1M count=2 2>&1 | tail -n 1; ls -l /scratch/x | (read m l u g s r; echo "has $s")')" 'has 1048576'
+same "and neither it nor its target is in the image" "$(files)" ""
+check "a target whose parents are missing works too" run 'RUN --mount=type=tmpfs,target=/a/b/c touch /a/b/c/x && touch /beside'
+same "and stays nowhere, while what is written beside does" "$(files)" "beside"
+holds "WORKDIR and variables make the target" \
+	"$(spec "$work/run.json" "$base" "WORKDIR /w" "ENV D=deep" "RUN --mount=type=tmpfs,target=\$D/x touch /w/deep/x/y && echo written"
+	hearth bake "$work/run.json" --progress plain 2>&1)" written
+
+# --- caches
+run 'RUN --mount=type=cache,target=/root/.cache echo one >>/root/.cache/log' >/dev/null
+holds "a cache outlives its step" "$(run 'RUN --mount=type=cache,target=/root/.cache cat /root/.cache/log')" '\bone$'
+same "and is in no layer" "$(files)" ""
+holds "its id is its target, cleaned" "$(run 'RUN --mount=type=cache,target=/root/../root/.cache/ cat /root/.cache/log; true')" '\bone$'
+holds "an id names it anywhere" "$(run 'RUN --mount=type=cache,id=/root/.cache,target=/elsewhere cat /elsewhere/log')" '\bone$'
+holds "another id is another one" "$(run 'RUN --mount=type=cache,id=other,target=/c,mode=1770,uid=7,gid=8 ls -dn /c | (read m l u g r; echo $m $u $g); ls /c | wc -l')" 'drwxrwx--T 7 8'
+holds "what is in it does not make a step run again" "$(run 'RUN --mount=type=cache,target=/root/.cache cat /root/.cache/log')" CACHED
+refused "a read-only one cannot be written to" 1 'exit code 9' run 'RUN --mount=type=cache,id=/root/.cache,target=/c,ro touch /c/x || exit 9'
+
+# Two steps that want one cache for themselves: the second one waits.
+# shellcheck disable=SC2016 # the shell of the step expands
+spec "$work/hold.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=locked echo held; touch /c/held; while [ ! -e /c/go ]; do sleep 0.05; done; rm /c/held'
+spec "$work/late.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=locked [ ! -e /c/held ] && echo alone'
+spec "$work/peek.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=private [ ! -e /c/held ] && echo private'
+"$HEARTH" bake "$work/hold.json" --progress plain >"$work/hold.log" 2>&1 &
+holder=$!
+wait_for 20 grep -q '\] held' "$work/hold.log"
+"$HEARTH" bake "$work/late.json" --progress plain >"$work/late.log" 2>&1 &
+late=$!
+check "a locked cache is waited for, and the log says so" \
+	wait_for 20 grep -q 'waiting for the cache l, which another step is using' "$work/late.log"
+holds "a private one is another one meanwhile" "$(hearth bake "$work/peek.json" --progress plain 2>&1)" '\] private'
+kill -INT "$late"
+status=0
+wait "$late" || status=$?
+same "a cancel ends the waiting" "$status" 130
+check "which the one that has it does not notice" kill -0 "$holder"
+"$HEARTH" bake "$work/late.json" --progress plain >"$work/late.log" 2>&1 &
+late=$!
+wait_for 20 grep -q 'waiting for the cache' "$work/late.log"
+cache=$(dirname "$(compgen -G "$HEARTH_DATA/caches/*/data/held")")
+touch "$cache/go"
+status=0
+wait "$holder" || status=$?
+same "the first one ends" "$status" 0
+rm "$cache/go"
+wait "$late" || status=$?
+same "then the next one has it alone" "$status" 0
+
+# A bake that is killed while its step holds one.
+"$HEARTH" bake "$work/hold.json" --no-cache --progress plain >"$work/hold.log" 2>&1 &
+holder=$!
+wait_for 20 grep -q '\] held' "$work/hold.log"
+kill -KILL "$holder"
+wait "$holder" 2>/dev/null || true
+nothing_left "a killed bake leaves nothing"
+rm "$cache/held"
+holds "and no lock" "$(timeout 30 "$HEARTH" bake "$work/late.json" --no-cache --progress plain 2>&1)" '\] alone'
+
+# --- secrets
+secret=hearth-e2e-$$-$RANDOM$RANDOM
+printf '%s' "$secret" >"$work/token"
+export E2E_TOKEN=$secret
+sum=$(printf '%s' "$secret" | sha256sum | cut -d' ' -f1) # a step's text is in a record
+given=(--secret "id=token,src=$work/token")
+holds "a secret is a file of mode 0400 below /run/secrets" \
+	"$(run 'RUN --mount=type=secret,id=token wc -c </run/secrets/token; ls -ln /run/secrets/token | (read m l u g r; echo $m $u $g)' "${given[@]}")" '^.*-r-------- 0 0'
+same "of which the image has nothing" "$(files)" ""
+holds "a changed value runs nothing anew" \
+	"$(run 'RUN --mount=type=secret,id=token wc -c </run/secrets/token; ls -ln /run/secrets/token | (read m l u g r; echo $m $u $g)' --secret id=token,env=HOME)" CACHED
+check "its file may be anywhere, whose it is said" run 'RUN --mount=type=secret,id=token,target=/root/.netrc,mode=0440,uid=5 [ "$(stat -c %a:%u /root/.netrc)" = 440:5 ]' "${given[@]}"
+same "and that goes, too" "$(files)" ""
+check "as a variable it wins over ENV" run "RUN --mount=type=secret,id=token,env=HOME printf %s \"\$HOME\" | sha256sum | grep $sum && [ ! -e /run/secrets ]" "${given[@]}"
+check "from a variable" run "RUN --mount=type=secret,id=t sha256sum /run/secrets/t | grep $sum" --secret id=t,env=E2E_TOKEN
+check "by an id alone" run "RUN --mount=type=secret,id=E2E_TOKEN sha256sum /run/secrets/E2E_TOKEN | grep $sum" --secret id=E2E_TOKEN
+check "one that nobody gave is not there" run 'RUN --mount=type=secret,id=absent [ ! -e /run/secrets ]'
+refused "unless it is required" 66 'the secret absent is required: give --secret' run 'RUN --mount=type=secret,id=absent,required true'
+check "what is cached needs none" run 'RUN --mount=type=secret,id=absent [ ! -e /run/secrets ]'
+jq -n --arg base "$base" '{base: $base, steps: [], secrets: [{id: "absent", required: true}]}' >"$work/needs.json"
+refused "a spec may require one, whatever is cached" 66 'absent is required by the spec' hearth bake "$work/needs.json"
+refused "a file that is not there" 66 'No such file' run 'RUN true' --secret "id=x,src=$work/nowhere"
+refused "a variable that is not set" 66 'E2E_NOWHERE is not set' run 'RUN true' --secret id=x,env=E2E_NOWHERE
+refused "one id twice" 64 'given twice' run 'RUN true' --secret id=x,env=HOME --secret id=x,env=HOME
+head -c 1048577 /dev/zero >"$work/large"
+refused "more than a MiB" 65 'secret' run 'RUN true' --secret "id=x,src=$work/large"
+head -c 1048576 /dev/zero >"$work/large"
+holds "a MiB, of any bytes" "$(run 'RUN --mount=type=secret,id=x wc -c </run/secrets/x' --secret "id=x,src=$work/large")" 1048576
+refused "but no variable is made of them" 64 'is no text' run 'RUN --mount=type=secret,id=x,env=X true' --secret "id=x,src=$work/large"
+
+# The value is what a step tells nobody: it is in no file of ours.
+absent()
+{
+	! grep -rqFf "$work/token" "$HEARTH_DATA" /run /tmp/hearth* 2>/dev/null
+}
+run "RUN --mount=type=secret,id=token,env=T --mount=type=secret,id=token,target=/t cat /t >/dev/null; exit 3" "${given[@]}" >/dev/null || true
+check "no secret is in the data directory, its logs and records included" absent
+spec "$work/hold.json" "$base" 'RUN --mount=type=secret,id=token --mount=type=secret,id=token,env=T echo started; sleep 600'
+"$HEARTH" bake "$work/hold.json" --progress plain "${given[@]}" >"$work/hold.log" 2>&1 &
+holder=$!
+wait_for 20 grep -q '\] started' "$work/hold.log"
+told()
+{
+	! cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -qFf "$work/token"
+}
+check "nor is it while the step runs" absent
+check "nor an argument of any process" told
+kill -TERM "$holder"
+wait "$holder" || true
+
+refused "an agent's socket is no mount, and what to do is said" 65 'type=ssh is refused.*--secret id=key,src=FILE' run 'RUN --mount=type=ssh git clone x'
+refused "a target in /proc" 65 'nothing is mounted in /proc, /sys and /dev' run 'RUN --mount=type=tmpfs,target=/proc/x true'
+nothing_left "nothing is left"
+finish
