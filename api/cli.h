@@ -76,6 +76,7 @@ extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_history;
 extern const struct cli_command cli_logs;
 extern const struct cli_command cli_why;
+extern const struct cli_command cli_gc;
 extern const struct cli_command cli_context;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_completion;

@@ -9,6 +9,7 @@
 #include "api/spec_file.h"
 #include "bake/bake.h"
 #include "layers/base/clock.h"
+#include "layers/lease.h"
 #include "registry/layout.h"
 #include "registry/tag.h"
 
@@ -17,6 +18,7 @@
 struct cmd_bake {
 	struct cli *cli;
 	struct store *store;
+	struct lease *lease; /* until the image has its names */
 	struct progress *progress;
 	struct network_host *hosts; /* owned */
 	size_t host_count;
@@ -115,6 +117,8 @@ static int bake_output(struct cmd_bake *cmd, const struct digest *image, struct 
 	progress_event(cmd->progress, &event);
 	if (reference_parse(str_of(output), &reference, err) < 0)
 		return err_ctx(err, "--output");
+	if (lease_add(cmd->lease, image, err) < 0 || lease_rest(cmd->lease, err) < 0)
+		return -1;
 	tag = reference.tag.len > 0 ? reference.tag : STR("latest");
 	if (layout_write(cmd->store, image, reference.path, tag, cmd->cli->cancel, err) < 0)
 		return err_ctx(err, "--output %s", output);
@@ -201,6 +205,7 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 	if (bake_read_hosts(cmd, err) < 0 || secret_option_read(cmd->cli, &cmd->secrets, err) < 0 ||
 	    access_for(spec->base, cmd->cli->cancel, &cmd->credentials, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0 ||
+	    lease_open(cmd->store, &cmd->lease, err) < 0 ||
 	    spec_file_open_context(cmd->cli, spec, cmd->store, &cmd->contextfd, err) < 0)
 		return -1;
 	return bake_open_progress(cmd, err);
@@ -230,6 +235,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		return -1;
 	options = (struct bake_options){
 		.store = cmd->store,
+		.lease = cmd->lease,
 		.worker_path = cmd->cli->worker_path,
 		.puller_path = cmd->cli->puller_path,
 		.agent_path = cmd->cli->agent_path,
@@ -283,6 +289,7 @@ static int run(struct cli *cli, struct err *err)
 	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
 	progress_close(cmd.progress);
+	lease_close(cmd.lease);
 	store_close(cmd.store);
 	auto_close_release(&cmd.contextfd);
 	secret_done(&cmd.credentials.password);

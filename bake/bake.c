@@ -18,7 +18,9 @@
 #include "bake/image.h"
 #include "layers/base/clock.h"
 #include "layers/blob.h"
+#include "layers/use.h"
 
+#define BAKE_USE_MS (3600 * (int64_t)1000) /* a younger record says itself that it is in use */
 #define BAKE_SWEEP_MS 2000 /* what a step that failed had written should give its space back */
 
 static void bake_hear_log(void *ctx, struct str bytes)
@@ -167,6 +169,8 @@ static int bake_publish(struct bake *bake, struct err *err)
 		found = bake_store_image(bake, buf_str(&config), buf_str(&manifest), err);
 	if (found < 0)
 		return err_ctx(err, "publish the image");
+	if (found == 1 && clock_now_ms() - known.baked_ms > BAKE_USE_MS)
+		use_note(bake->options->store, &result->image);
 	bake_tell(bake, (struct bake_event){
 				.kind = BAKE_DONE, .digest = &result->image, .size = result->size});
 	return 0;

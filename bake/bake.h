@@ -18,6 +18,7 @@
 #include "bake/spec.h"
 #include "layers/base/cancel.h"
 #include "layers/base/secret.h"
+#include "layers/lease.h"
 #include "layers/store.h"
 #include "sandbox/network.h"
 
@@ -58,6 +59,7 @@ typedef void bake_event_fn(void *ctx, const struct bake_event *event);
 
 struct bake_options {
 	struct store *store;
+	struct lease *lease;     /* in use: what was found stays until the caller has named it */
 	const char *worker_path; /* of hearth-worker */
 	const char *puller_path; /* of hearth-puller */
 	const char *agent_path;  /* of hearth-agent */

@@ -20,11 +20,13 @@ struct bake {
 	struct instruction *steps;
 	struct digest *keys; /* of the steps; zero for one that changes no file */
 	struct state state;
-	size_t base_layers; /* of those, the lowest */
-	struct meta *meta;  /* a snapshot for look-ups; none while something runs */
-	int64_t created_ms; /* of the last step, or the base */
-	int64_t clamp;      /* seconds; of a reproducible bake */
-	size_t step;        /* from 1 */
+	size_t base_layers;  /* of those, the lowest */
+	struct meta *meta;   /* a snapshot for look-ups; none while something runs */
+	int64_t created_ms;  /* of the last step, or the base */
+	int64_t clamp;       /* seconds; of a reproducible bake */
+	size_t step;         /* from 1 */
+	size_t named_layers; /* of state's, in the lease already */
+	size_t named_steps;
 	struct bake_result result;
 };
 
@@ -74,6 +76,14 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
 	MUST_CHECK;
 int bake_apply_nothing(struct bake *bake, struct err *err) MUST_CHECK;
+
+/*
+ * Around what takes long: collectors may work meanwhile, and all that was found
+ * so far stays (layers/lease.h). The snapshot ends. A bake that only looks, and
+ * has no lease, does nothing.
+ */
+int bake_rest(struct bake *bake, struct err *err) MUST_CHECK;
+int bake_resume(struct bake *bake, struct err *err) MUST_CHECK;
 
 /* All steps are done: the image's own layers become what the spec's codec is. */
 int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;

@@ -104,12 +104,13 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 		return -1;
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
 	task.components = components;
-	bake_end_snapshot(bake);
-	result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
-				&bake->result.exit_code, err);
+	result = bake_rest(bake, err);
+	if (result == 0)
+		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
+					&bake->result.exit_code, err);
 	sweeper_wake(bake->sweeper);
 	bake_free_task(&task);
-	return result;
+	return result < 0 ? -1 : bake_resume(bake, err);
 }
 
 int bake_find(struct bake *bake, const struct digest *key, bool with_details,

@@ -58,12 +58,11 @@ static int bake_make_variants(struct bake *bake, json_t *missing, struct err *er
 
 	(void)json_object_set(request, "layers", missing);
 	bake_tell(bake, (struct bake_event){.kind = BAKE_EXPORT, .text = {text, (size_t)len}});
-	bake_end_snapshot(bake);
 	asker.worker_path = bake->options->worker_path;
-	if (asker_call(&asker, "convert", request, &answer, err) < 0)
+	if (bake_rest(bake, err) < 0 || asker_call(&asker, "convert", request, &answer, err) < 0)
 		return err_ctx(err, "layers as %s", name);
 	bake_tell(bake, (struct bake_event){.kind = BAKE_EXPORT_DONE});
-	return 0;
+	return bake_resume(bake, err);
 }
 
 int bake_take_variants(struct bake *bake, struct err *err)

@@ -100,7 +100,12 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 	AUTO(json) json_t *json = base_request_format(options->store, &request);
 	AUTO(json) json_t *answer = NULL;
 
-	return asker_call(asker, "pull", json, &answer, err);
+	/* Nothing was found yet that would have to stay. */
+	if (options->lease && lease_rest(options->lease, err) < 0)
+		return -1;
+	if (asker_call(asker, "pull", json, &answer, err) < 0)
+		return -1;
+	return options->lease ? lease_resume(options->lease, err) : 0;
 }
 
 /* What an archive says only a pull knows, which reads nothing that is held. */

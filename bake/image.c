@@ -65,6 +65,16 @@ int image_put(struct meta *meta, const struct image *image, struct err *err)
 	return meta_put(meta, IMAGES, str_of(digest_format(&image->manifest, text)), record, err);
 }
 
+int image_remove(struct meta *meta, const struct digest *manifest, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct str key = str_of(digest_format(manifest, text));
+
+	if (meta_del(meta, IMAGE_STEPS, key, err) < 0)
+		return -1;
+	return meta_del(meta, IMAGES, key, err);
+}
+
 static int image_parse_steps(const json_t *list, struct digest *out, struct err *err)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {

@@ -37,6 +37,9 @@ int image_find(struct meta *meta, const struct digest *manifest, struct image *o
 	MUST_CHECK;
 int image_put(struct meta *meta, const struct image *image, struct err *err) MUST_CHECK;
 
+/* Forget an image, and which its steps were. 1 removed, 0 was not there, -1. */
+int image_remove(struct meta *meta, const struct digest *manifest, struct err *err) MUST_CHECK;
+
 typedef int image_each_fn(void *ctx, const struct image *image, struct err *err);
 int image_each(struct meta *meta, image_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 void image_done(struct image *image);

@@ -4,6 +4,7 @@
 #include "bake/image.h"
 #include "bake/tarball.h"
 #include "layers/step.h"
+#include "layers/variant.h"
 #include "registry/tag.h"
 
 struct roots_walk {
@@ -78,6 +79,20 @@ static int roots_context(void *ctx, const struct tarball_info *info, struct err 
 	return walk->fn(walk->ctx, &root, err);
 }
 
+static int roots_variant(void *ctx, const struct digest *diff_id, const struct variant *variant,
+			 struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {
+		.kind = ROOT_VARIANT,
+		.digest = variant->blob,
+		.diff_id = *diff_id,
+		.size = variant->size,
+	};
+
+	return walk->fn(walk->ctx, &root, err);
+}
+
 int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 {
 	struct roots_walk walk = {fn, ctx};
@@ -91,5 +106,7 @@ int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 		result = step_each_log(meta, roots_log, &walk, err);
 	if (result == 0)
 		result = tarball_each(meta, roots_context, &walk, err);
+	if (result == 0)
+		result = variant_each(meta, roots_variant, &walk, err);
 	return result;
 }

@@ -16,6 +16,7 @@ enum root_kind {
 	ROOT_STEP,    /* digest is its layer's blob, diff_id the layer's; key its own */
 	ROOT_LOG,     /* digest is a log's blob, key the step's */
 	ROOT_CONTEXT, /* digest is a tar's blob (tarball.h), diff_id its tree's */
+	ROOT_VARIANT, /* digest is a blob of the layer diff_id in the other codec */
 };
 
 struct root {
@@ -30,8 +31,9 @@ struct root {
 };
 
 /*
- * Every root in the snapshot, until fn returns non-zero, which is returned.
- * Steps without a layer are none.
+ * Every root in the snapshot, until fn returns non-zero, which is returned; the
+ * variants last, when it is known what else is kept. Steps without a layer are
+ * none.
  */
 typedef int root_each_fn(void *ctx, const struct root *root, struct err *err);
 int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -12,11 +12,13 @@
 #include "bake/asker.h"
 #include "layers/base/clock.h"
 #include "layers/blob.h"
+#include "layers/lease.h"
 #include "layers/tree.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #define TARBALL_TABLE "contexts"
@@ -24,6 +26,7 @@
 
 struct tarball_writer {
 	struct store *store;
+	struct lease *lease;      /* until a record names the blob */
 	struct blob_writer *blob; /* NULL where the bytes are only named */
 	struct hasher hasher;
 	uint64_t size;
@@ -123,7 +126,8 @@ int tarball_writer_open(struct store *store, struct tarball_writer **out, struct
 {
 	AUTO(tarball_writer) struct tarball_writer *writer = tarball_writer_new(store);
 
-	if (blob_writer_open(store, &writer->blob, err) < 0)
+	if (lease_open(store, &writer->lease, err) < 0 || lease_rest(writer->lease, err) < 0 ||
+	    blob_writer_open(store, &writer->blob, err) < 0)
 		return -1;
 	*out = steal_ptr(&writer);
 	return 0;
@@ -134,6 +138,7 @@ void tarball_writer_close(struct tarball_writer *writer)
 	if (!writer)
 		return;
 	blob_writer_close(writer->blob);
+	lease_close(writer->lease);
 	hasher_done(&writer->hasher);
 	free(writer);
 }
@@ -323,8 +328,8 @@ int tarball_open(const struct asker *asker, const struct digest *digest, int *ou
 {
 	char hex[DIGEST_HEX_MAX];
 	struct digest tree;
+	auto_close int fd = -1;
 	int found;
-	int fd;
 
 	tarball_tree(digest, &tree);
 	found = tree_find(asker->store, &tree, err);
@@ -334,6 +339,11 @@ int tarball_open(const struct asker *asker, const struct digest *digest, int *ou
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return err_os(err, errno, "open the context's directory");
-	*out_fd = fd;
+	/* As long as it is open nobody removes it. */
+	while (flock(fd, LOCK_SH) < 0) {
+		if (errno != EINTR)
+			return err_os(err, errno, "lock the context's directory");
+	}
+	*out_fd = steal_fd(&fd);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "bake/wire.h"
 #include "bake/work.h"
 #include "layers/base/thread.h"
+#include "layers/lease.h"
 #include "registry/convert.h"
 
 #include <poll.h>
@@ -11,6 +12,7 @@
 struct convert_work {
 	json_t *request; /* owned */
 	struct store *store;
+	struct lease *lease;
 	enum layer_codec codec;
 	struct cancel cancel;
 	struct cancel ended; /* tells the watcher to go */
@@ -47,7 +49,10 @@ static int work_open(struct convert_work *work, struct err *err)
 		return -1;
 	options.path = path.ptr;
 	options.map_bytes = (uint64_t)map_bytes;
-	return store_open(&options, &work->store, err);
+	if (store_open(&options, &work->store, err) < 0 ||
+	    lease_open(work->store, &work->lease, err) < 0)
+		return -1;
+	return lease_rest(work->lease, err);
 }
 
 static int work_layers(struct convert_work *work, struct err *err)
@@ -66,6 +71,9 @@ static int work_layers(struct convert_work *work, struct err *err)
 		if (convert_layer_parse(item, &source, err) < 0)
 			return -1;
 		source.cancel = &work->cancel;
+		if (lease_add(work->lease, &source.blob, err) < 0 ||
+		    lease_add(work->lease, &source.diff_id, err) < 0)
+			return -1;
 		if (variant_make(work->store, &source, work->codec, &variant, err) < 0)
 			return -1;
 	}
@@ -79,7 +87,7 @@ static int work_image(struct convert_work *work, json_t *answer, struct err *err
 	struct str name;
 
 	if (json_need_string(work->request, "", "manifest", &name, err) < 0 ||
-	    digest_parse(name, &digest, err) < 0 ||
+	    digest_parse(name, &digest, err) < 0 || lease_add(work->lease, &digest, err) < 0 ||
 	    convert_image(work->store, &digest, work->codec, &work->cancel, &digest, err) < 0)
 		return -1;
 	(void)json_object_set_new(answer, "manifest", json_string(digest_format(&digest, text)));
@@ -116,6 +124,7 @@ int work_convert(void)
 		answer = wire_error(&err, 0);
 	}
 
+	lease_close(work.lease);
 	store_close(work.store);
 	json_decref(work.request);
 	if (wire_send_json(WORK_FD_ASKER, result == 0 ? WIRE_RESULT : WIRE_ERROR, answer, &gone) <

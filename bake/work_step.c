@@ -20,6 +20,7 @@
 #include "layers/diff.h"
 #include "layers/failure.h"
 #include "layers/layer.h"
+#include "layers/lease.h"
 #include "layers/receive.h"
 #include "layers/step.h"
 #include "layers/variant.h"
@@ -34,6 +35,7 @@
 struct step_work {
 	struct task task;
 	struct store *store;
+	struct lease *lease; /* of the layers that the machine stands on, and of what is made */
 	struct work_mounts mounts;
 	struct machine *machine;
 	struct hub *hub;
@@ -102,6 +104,21 @@ static int work_open_machine(struct step_work *work, struct err *err)
 	return machine_open(&spec, &work->machine, err);
 }
 
+/* Before anything is looked for; the askers' leases end with them. */
+static int work_hold_layers(struct step_work *work, struct err *err)
+{
+	if (lease_open(work->store, &work->lease, err) < 0)
+		return -1;
+	for (size_t i = 0; i < work->task.layer_count; i++) {
+		if (lease_add(work->lease, &work->task.layers[i].blob, err) < 0 ||
+		    lease_add(work->lease, &work->task.layers[i].diff_id, err) < 0)
+			return -1;
+	}
+	if (lease_add(work->lease, &work->task.key, err) < 0)
+		return -1;
+	return lease_rest(work->lease, err);
+}
+
 /* The store is opened behind the door: a rename does not cross mount namespaces. */
 static int work_open(struct step_work *work, struct err *err)
 {
@@ -109,7 +126,7 @@ static int work_open(struct step_work *work, struct err *err)
 					.map_bytes = work->task.store_map_bytes};
 
 	if (work_need_root(err) < 0 || machine_enter_private(err) < 0 ||
-	    store_open(&options, &work->store, err) < 0)
+	    store_open(&options, &work->store, err) < 0 || work_hold_layers(work, err) < 0)
 		return -1;
 	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -447,6 +464,7 @@ int work_step(void)
 		rendezvous_leave(work.store, &work.task.key);
 	auto_close_release(&work.spoolfd);
 	step_record_done(&work.record);
+	lease_close(work.lease);
 	shortcut_close(work.shortcut);
 	store_close(work.store);
 	task_done(&work.task);

@@ -40,15 +40,10 @@ int blob_put(struct store *store, struct str bytes, struct digest *out, struct e
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	struct blob_info info;
 	struct digest digest;
-	int found;
 
 	digest_of(bytes, &digest);
-	found = blob_find(store, &digest, &info, err);
-	if (found < 0)
-		return -1;
-	if (found == 0 &&
-	    (blob_writer_open(store, &writer, err) < 0 || blob_writer_add(writer, bytes, err) < 0 ||
-	     blob_writer_commit(writer, &digest, &info, err) < 0))
+	if (blob_writer_open(store, &writer, err) < 0 || blob_writer_add(writer, bytes, err) < 0 ||
+	    blob_writer_commit(writer, &digest, &info, err) < 0)
 		return -1;
 	*out = digest;
 	return 0;

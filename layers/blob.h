@@ -46,7 +46,10 @@ int blob_find(struct store *store, const struct digest *digest, struct blob_info
 int blob_read_all(struct store *store, const struct digest *digest, struct buf *out,
 		  struct err *err) MUST_CHECK;
 
-/* Store bytes in memory as a blob; storing them twice is the same blob. */
+/*
+ * Store bytes in memory as a blob; storing them twice is the same blob, and as
+ * good as new to a collector (lease.h).
+ */
 int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err) MUST_CHECK;
 
 /* One chunk of a blob, as it lies in the store. */

@@ -3,7 +3,7 @@
  * blob_entry.c - two tables of blobs/.
  *
  *	table  key                                    value
- *	blobs  u8: enum digest_algorithm, digest      u32: 1, u32: 0, u64: bytes,
+ *	blobs  u8: enum digest_algorithm, digest      u32: 1, u32: stamp, u64: bytes,
  *	       (32 or 64)                             u64: chunks, sha256 (32)
  *	pages  sha256 of the blob (32),               1 to 1,024 times: sha256 (32),
  *	       u32 big-endian: page, from 0           u32: bytes, u32: plain bytes
@@ -19,7 +19,7 @@
 
 struct blob_entry_value {
 	uint32_t version;
-	uint32_t reserved;
+	uint32_t stamp;
 	uint64_t size;
 	uint64_t chunks;
 	uint8_t digest[32];
@@ -78,7 +78,8 @@ int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 		return blob_entry_bad(blobs, digest, "its entry has another version", err);
 	*out = (struct blob_entry){.digest = {.algorithm = DIGEST_SHA256},
 				   .size = le64toh(disk.size),
-				   .chunks = le64toh(disk.chunks)};
+				   .chunks = le64toh(disk.chunks),
+				   .stamp = le32toh(disk.stamp)};
 	memcpy(out->digest.bytes, disk.digest, sizeof(disk.digest));
 	return 1;
 }
@@ -164,6 +165,7 @@ static int blob_entry_put_value(const struct store_blobs *blobs, MDB_txn *txn,
 				struct err *err)
 {
 	struct blob_entry_value disk = {.version = htole32(BLOB_ENTRY_VERSION),
+					.stamp = htole32((uint32_t)mdb_txn_id(txn)),
 					.size = htole64(blob->size),
 					.chunks = htole64(blob->count)};
 
@@ -185,11 +187,84 @@ int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_b
 
 		if (whole <= 0)
 			return whole;
-		if (blob_entry_put_list(blobs, txn, blob, err) < 0 ||
-		    blob_entry_put_value(blobs, txn, blob, &blob->digest, err) < 0)
+		if (blob_entry_put_list(blobs, txn, blob, err) < 0)
 			return -1;
 	}
+	if (blob_entry_put_value(blobs, txn, blob, &blob->digest, err) < 0)
+		return -1;
 	if (!blob->alias)
 		return 0;
 	return blob_entry_put_value(blobs, txn, blob, blob->alias, err);
+}
+
+int blob_stamp_now(const struct store_blobs *blobs, uint32_t *out, struct err *err)
+{
+	MDB_envinfo info;
+	int rc = mdb_env_info(blobs->db.env, &info);
+
+	if (rc != 0)
+		return db_fail(&blobs->db, rc, err);
+	*out = (uint32_t)info.me_last_txnid;
+	return 0;
+}
+
+static int blob_entry_del_list(const struct store_blobs *blobs, MDB_txn *txn,
+			       const struct blob_entry *entry, struct err *err)
+{
+	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
+	size_t count;
+
+	if (!refs)
+		abort();
+	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
+		struct blob_page_key key;
+		struct blob_chunk chunk;
+
+		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
+			return -1;
+		for (size_t i = 0; i < count; i++) {
+			blob_ref_read(&refs[i], &chunk);
+			if (chunk_count_down(blobs, txn, &chunk.id, err) < 0)
+				return -1;
+		}
+		blob_page_key_make(&entry->digest, page, &key);
+		if (db_del(&blobs->db, txn, blobs->pages,
+			   (struct str){(const char *)&key, sizeof(key)}, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The few that were ever asked for by a sha512 come last in the table. */
+static int blob_entry_del_aliases(const struct store_blobs *blobs, MDB_txn *txn,
+				  const struct digest *digest, struct err *err)
+{
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	char first = DIGEST_SHA512;
+	MDB_val key = {1, &first};
+	MDB_val value;
+	int rc = mdb_cursor_open(txn, blobs->blobs, &cursor);
+
+	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE); rc == 0;
+	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		const struct blob_entry_value *disk = value.mv_data;
+
+		if (value.mv_size != sizeof(*disk) ||
+		    memcmp(disk->digest, digest->bytes, sizeof(disk->digest)) != 0)
+			continue;
+		rc = mdb_cursor_del(cursor, 0);
+		if (rc != 0)
+			break;
+	}
+	return rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
+}
+
+int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		   struct err *err)
+{
+	if (blob_entry_del_list(blobs, txn, entry, err) < 0 ||
+	    blob_entry_del_aliases(blobs, txn, &entry->digest, err) < 0 ||
+	    db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(&entry->digest), err) < 0)
+		return -1;
+	return 0;
 }

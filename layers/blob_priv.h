@@ -25,7 +25,20 @@ struct blob_entry {
 	struct digest digest; /* sha256, whatever it was asked by */
 	uint64_t size;        /* bytes */
 	uint64_t chunks;
+	uint32_t stamp; /* of the last time that it was put */
 };
+
+/*
+ * A stamp is the number of a transaction on blobs/, modulo 2^32: of two, less
+ * than 2^31 transactions apart, one knows which came first.
+ */
+static inline bool blob_stamp_is_after(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+
+/* The stamp of the last transaction that was committed. */
+int blob_stamp_now(const struct store_blobs *blobs, uint32_t *out, struct err *err) MUST_CHECK;
 
 /* 1, 0 or -1. */
 int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
@@ -40,9 +53,14 @@ int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 	MUST_CHECK;
 
 /*
- * Write the entry, its pages and all counts, unless it exists. Where a chunk is
+ * Write the entry, its pages and all counts; one that exists only gets the
+ * transaction's stamp, which keeps it from a collector (lease.h). Where a chunk is
  * gone nothing is written, and blob->err says so: that is no failure of the
  * transaction.
  */
 int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_blob *blob,
+		   struct err *err) MUST_CHECK;
+
+/* Remove a blob under all its names, its list, and one from the count of each of its chunks. */
+int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
 		   struct err *err) MUST_CHECK;

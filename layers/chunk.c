@@ -17,7 +17,6 @@
 #include <endian.h>
 
 #define CHUNK_ID_BYTES ((size_t)32)
-#define CHUNK_FRAME_KEY_MAX (CHUNK_CODEC_MAX + 1 + sizeof(struct fingerprint))
 
 struct chunk_frame_value {
 	uint8_t id[CHUNK_ID_BYTES];
@@ -73,6 +72,22 @@ int chunk_count_up(const struct store_blobs *blobs, MDB_txn *txn, const struct d
 	if (chunk_count(blobs, txn, id, &count, err) < 0)
 		return -1;
 	disk = htole64(count + 1);
+	return db_put(&blobs->db, txn, blobs->counts, chunk_key(id),
+		      (struct str){(const char *)&disk, sizeof(disk)}, err);
+}
+
+/* A count of 0 has no record; where there was none, the store's fault is a check's to find. */
+int chunk_count_down(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
+		     struct err *err)
+{
+	uint64_t count = 0;
+	uint64_t disk;
+
+	if (chunk_count(blobs, txn, id, &count, err) < 0)
+		return -1;
+	disk = htole64(count - 1);
+	if (count <= 1)
+		return db_del(&blobs->db, txn, blobs->counts, chunk_key(id), err) < 0 ? -1 : 0;
 	return db_put(&blobs->db, txn, blobs->counts, chunk_key(id),
 		      (struct str){(const char *)&disk, sizeof(disk)}, err);
 }

@@ -13,6 +13,7 @@
 #include "layers/store_priv.h"
 
 #define CHUNK_CODEC_MAX ((size_t)63)
+#define CHUNK_FRAME_KEY_MAX (CHUNK_CODEC_MAX + 1 + sizeof(struct fingerprint))
 
 /* 1 hit, 0 miss, -1. The bytes lie in the map and live as long as txn. */
 int chunk_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
@@ -27,6 +28,9 @@ int chunk_count(const struct store_blobs *blobs, MDB_txn *txn, const struct dige
 		uint64_t *out, struct err *err) MUST_CHECK;
 int chunk_count_up(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
 		   struct err *err) MUST_CHECK;
+
+int chunk_count_down(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
+		     struct err *err) MUST_CHECK;
 
 struct chunk_frame {
 	struct digest id;

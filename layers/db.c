@@ -231,3 +231,13 @@ int db_put(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, str
 
 	return rc == 0 ? 0 : db_fail(db, rc, err);
 }
+
+int db_del(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct err *err)
+{
+	MDB_val k = db_val(key);
+	int rc = mdb_del(txn, table, &k, NULL);
+
+	if (rc == MDB_NOTFOUND)
+		return 0;
+	return rc == 0 ? 1 : db_fail(db, rc, err);
+}

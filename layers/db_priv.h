@@ -57,6 +57,10 @@ int db_get(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, str
 int db_put(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct str value,
 	   struct err *err) MUST_CHECK;
 
+/* 1 deleted, 0 was not there, -1. */
+int db_del(const struct db *db, MDB_txn *txn, MDB_dbi table, struct str key, struct err *err)
+	MUST_CHECK;
+
 DEFINE_AUTO(txn, MDB_txn *, mdb_txn_abort);
 DEFINE_AUTO(cursor, MDB_cursor *, mdb_cursor_close);
 static inline void auto_db_release(struct db *slot)

@@ -106,6 +106,20 @@ bool digest_set_has(const struct digest_set *set, const struct digest *digest)
 	return digest_slot_equal(digest_set_at(set, &wanted), &wanted);
 }
 
+bool digest_set_next(const struct digest_set *set, size_t *at, struct digest *out)
+{
+	while (*at < set->cap) {
+		const struct digest_slot *slot = &set->slots[(*at)++];
+
+		if (digest_slot_equal(slot, &digest_slot_empty))
+			continue;
+		*out = (struct digest){.algorithm = DIGEST_SHA256};
+		memcpy(out->bytes, slot->words, sizeof(slot->words));
+		return true;
+	}
+	return false;
+}
+
 void digest_set_clear(struct digest_set *set)
 {
 	if (set->count > 0)

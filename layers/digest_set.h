@@ -24,6 +24,9 @@ struct digest_set {
 int digest_set_add(struct digest_set *set, const struct digest *digest, struct err *err) MUST_CHECK;
 bool digest_set_has(const struct digest_set *set, const struct digest *digest);
 
+/* One after the other, from *at = 0 on. False at the end. */
+bool digest_set_next(const struct digest_set *set, size_t *at, struct digest *out);
+
 /* Empty again; the memory stays. */
 void digest_set_clear(struct digest_set *set);
 void digest_set_done(struct digest_set *set);

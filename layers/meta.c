@@ -138,17 +138,11 @@ int meta_put(struct meta *meta, const char *table, struct str key, const json_t 
 int meta_del(struct meta *meta, const char *table, struct str key, struct err *err)
 {
 	struct meta_key full = {.len = 0};
-	MDB_val k;
-	int rc;
 
 	assert(meta->mode == META_WRITE);
 	if (meta_key_make(table, key, &full, err) < 0)
 		return -1;
-	k = db_val(meta_key_str(&full));
-	rc = mdb_del(meta->txn, meta->records, &k, NULL);
-	if (rc == MDB_NOTFOUND)
-		return 0;
-	return rc == 0 ? 1 : db_fail(meta->db, rc, err);
+	return db_del(meta->db, meta->txn, meta->records, meta_key_str(&full), err);
 }
 
 /* Call fn for the record under the cursor. */

@@ -29,11 +29,16 @@ int reach_open(struct store *store, reach_names_fn *names, struct reach **out, s
 	return 0;
 }
 
+void reach_end(struct reach *reach)
+{
+	mdb_txn_abort(steal_ptr(&reach->txn));
+}
+
 void reach_close(struct reach *reach)
 {
 	if (!reach)
 		return;
-	mdb_txn_abort(reach->txn);
+	reach_end(reach);
 	digest_set_done(&reach->reached);
 	buf_done(&reach->document);
 	free(reach->waiting);

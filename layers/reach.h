@@ -51,6 +51,9 @@ void reach_close(struct reach *reach);
 int reach_from(struct reach *reach, const struct digest *root, reach_each_fn *fn, void *ctx,
 	       struct err *err) MUST_CHECK;
 
+/* Give the snapshot back; what was reached stays known, and nothing more can be. */
+void reach_end(struct reach *reach);
+
 bool reach_has(const struct reach *reach, const struct digest *digest);
 
 /* Nothing is reached any more: for the next image, of which each is to be told all. */

@@ -10,24 +10,17 @@
  * blob, then the tree. A thread that fails abandons its ring, which stops
  * whoever feeds it; its reason is the one that is told. Only a tar that is
  * corrupt lets the rest of the blob come in first.
- *
- *	table  key          members (v is 1)
- *	tars   blob digest  diffId: of the tar that was inflated from it
- *
- * A blob has one tar for ever, so such a record is never wrong, whatever else
- * is lost. It pairs a blob that is held with a tree that is held: without it a
- * config could give one layer's tree to another's blob.
  */
 #include "layers/receive.h"
 
 #include "layers/base/ring.h"
 #include "layers/base/thread.h"
 #include "layers/layer.h"
+#include "layers/proof.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define TAR_TABLE "tars"
 #define TREE_NAME "tree" /* in the staging directory */
 
 struct receive_task {
@@ -255,36 +248,15 @@ static int receive_check_diff_id(const struct receive_spec *spec, struct hasher 
 int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	AUTO(json) json_t *record = NULL;
-	char key[DIGEST_TEXT_MAX];
 	struct digest diff_id;
-	struct str text;
 	int found;
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = meta_get(meta, TAR_TABLE, str_of(digest_format(&spec->blob, key)), &record, err);
-	if (found <= 0)
-		return found;
-	if (json_need_string(record, key, "diffId", &text, err) < 0 ||
-	    digest_parse(text, &diff_id, err) < 0 || receive_compare(spec, &diff_id, err) < 0)
+	found = proof_find(meta, &spec->blob, &diff_id, err);
+	if (found == 1 && receive_compare(spec, &diff_id, err) < 0)
 		return -1;
-	return 1;
-}
-
-static int receive_record_tar(struct meta *meta, const struct receive_spec *spec, struct err *err)
-{
-	AUTO(json) json_t *record = NULL;
-	char key[DIGEST_TEXT_MAX];
-	char diff_id[DIGEST_TEXT_MAX];
-	int found;
-
-	digest_format(&spec->blob, key);
-	found = meta_has(meta, TAR_TABLE, str_of(key), err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	record = json_pack("{s:i, s:s}", "v", 1, "diffId", digest_format(&spec->diff_id, diff_id));
-	return meta_put(meta, TAR_TABLE, str_of(key), record, err);
+	return found;
 }
 
 /* All was right: the tree, if it is ours to give, and what the blob's tar is. */
@@ -302,7 +274,7 @@ static int receive_record(struct receive *receive, struct err *err)
 		return -1;
 	if (meta_begin(receive->store, META_WRITE, &meta, err) < 0 ||
 	    (ours && tree_record(meta, receive->store, &spec->diff_id, err) < 0) ||
-	    receive_record_tar(meta, spec, err) < 0)
+	    proof_put(meta, &spec->blob, &spec->diff_id, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
 }

@@ -35,6 +35,9 @@ struct store {
 	/* guarded by lock: */
 	struct store_blobs blobs;
 	char boot[BOOT_ID_MAX]; /* "" until asked for */
+	struct lock use_lock;   /* lease.c */
+	/* guarded by use_lock: */
+	unsigned uses; /* leases of this process that are in use */
 };
 
 /* The blobs database; valid until the store is closed. */

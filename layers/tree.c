@@ -25,6 +25,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define TREE_TABLE "trees"
 #define TREE_UNSYNCED "trees.unsynced"
@@ -356,4 +357,104 @@ int tree_sweep(struct store *store, struct err *err)
 	if (tree_sweep_unsynced(store, err) < 0)
 		return -1;
 	return tree_sweep_orphans(store, err);
+}
+
+struct tree_walk {
+	tree_each_fn *fn;
+	void *ctx;
+};
+
+static int tree_visit(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct tree_walk *walk = ctx;
+	char text[DIGEST_TEXT_MAX];
+	struct digest diff_id;
+	int64_t at_ms;
+
+	/* sha256 is the only algorithm that names layers */
+	(void)snprintf(text, sizeof(text), "sha256:" STR_FMT, STR_ARG(key));
+	if (digest_parse(str_of(text), &diff_id, err) < 0 ||
+	    json_need_int(value, TREE_TABLE, "atMs", &at_ms, err) < 0) {
+		err->kind = ERR_CORRUPT;
+		return err_ctx(err, "tree " STR_FMT, STR_ARG(key));
+	}
+	return walk->fn(walk->ctx, &diff_id, at_ms, err);
+}
+
+int tree_each(struct meta *meta, tree_each_fn *fn, void *ctx, struct err *err)
+{
+	struct tree_walk walk = {fn, ctx};
+
+	return meta_each(meta, TREE_TABLE, STR(""), tree_visit, &walk, err);
+}
+
+int tree_remove(struct store *store, const struct digest *diff_id, struct err *err)
+{
+	auto_close int hold = -1;
+	AUTO(meta) struct meta *meta = NULL;
+	struct tree_name name;
+	int held;
+	int found;
+
+	tree_name_make(diff_id, &name);
+	held = hold_try(store->dirs[STORE_TREES], name.hex, &hold, err);
+	if (held < 0 || meta_begin(store, META_WRITE, &meta, err) < 0)
+		return -1;
+	found = meta_has(meta, TREE_TABLE, str_of(name.hex), err);
+	if (found <= 0 || (held == 0 && faccessat(store->dirs[STORE_TREES], name.hex, F_OK,
+						  AT_SYMLINK_NOFOLLOW) == 0))
+		return found < 0 ? -1 : 0;
+	/* First: a record without its directory is a miss, the reverse is swept. */
+	if (trash_take(store, store->dirs[STORE_TREES], name.hex, err) < 0 ||
+	    tree_forget_in(meta, name.hex, err) < 0 || meta_commit(steal_ptr(&meta), err) < 0)
+		return -1;
+	return 1;
+}
+
+static int tree_count(int dirfd, int depth, const struct cancel *cancel, uint64_t *out,
+		      struct err *err);
+
+/* What a link shares with others is counted in parts. */
+static int tree_count_one(int dirfd, const char *name, int depth, const struct cancel *cancel,
+			  uint64_t *out, struct err *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "look at a tree");
+	*out += (uint64_t)st.st_blocks * 512 /
+		(S_ISDIR(st.st_mode) || st.st_nlink == 0 ? 1 : (uint64_t)st.st_nlink);
+	if (!S_ISDIR(st.st_mode) || depth == TREE_DEPTH_MAX)
+		return 0;
+	fd = fd_open_entry(dirfd, name, O_RDONLY | O_DIRECTORY, err);
+	if (fd < 0)
+		return err->os == ENOENT ? 0 : -1;
+	return tree_count(fd, depth + 1, cancel, out, err);
+}
+
+static int tree_count(int dirfd, int depth, const struct cancel *cancel, uint64_t *out,
+		      struct err *err)
+{
+	auto_dir DIR *dir = NULL;
+	const struct dirent *entry;
+
+	if (cancel_check(cancel, err) < 0 || fd_open_dir(dirfd, ".", &dir, err) < 0)
+		return -1;
+	while ((entry = readdir(dir))) {
+		if (!fd_is_dots(entry->d_name) &&
+		    tree_count_one(dirfd, entry->d_name, depth, cancel, out, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int tree_blocks(struct store *store, const struct digest *diff_id, const struct cancel *cancel,
+		uint64_t *out, struct err *err)
+{
+	struct tree_name name;
+
+	tree_name_make(diff_id, &name);
+	*out = 0;
+	return tree_count_one(store->dirs[STORE_TREES], name.hex, 0, cancel, out, err);
 }

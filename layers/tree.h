@@ -35,5 +35,17 @@ int tree_place(struct store *store, const struct digest *diff_id, int dirfd, con
 int tree_record(struct meta *meta, struct store *store, const struct digest *diff_id,
 		struct err *err) MUST_CHECK;
 
+/* Every tree that is recorded, until fn returns non-zero, which is returned. */
+typedef int tree_each_fn(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err);
+int tree_each(struct meta *meta, tree_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/*
+ * What its files take, in bytes of the file system's blocks: 0 where there is no
+ * such directory. Below TREE_DEPTH_MAX nothing is counted.
+ */
+#define TREE_DEPTH_MAX 100 /* a descriptor each */
+int tree_blocks(struct store *store, const struct digest *diff_id, const struct cancel *cancel,
+		uint64_t *out, struct err *err) MUST_CHECK;
+
 /* syncfs the data directory and say so in every tree's record of this boot. */
 int tree_settle(struct store *store, struct err *err) MUST_CHECK;

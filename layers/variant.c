@@ -76,3 +76,67 @@ int variant_put(struct meta *meta, const struct digest *diff_id, enum layer_code
 
 	return meta_put(meta, VARIANT_TABLE, variant_key(diff_id, codec, space), record, err);
 }
+
+struct variant_walk {
+	variant_each_fn *fn;
+	void *ctx;
+};
+
+static int variant_visit(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct variant_walk *walk = ctx;
+	struct variant variant;
+	struct digest diff_id;
+	struct str hex;
+	char text[DIGEST_TEXT_MAX];
+	struct str rest = key;
+
+	(void)str_cut(&rest, '.', &hex);
+	(void)snprintf(text, sizeof(text), "sha256:" STR_FMT, STR_ARG(hex));
+	if (digest_parse(str_of(text), &diff_id, err) < 0 ||
+	    variant_parse(value, &variant, err) < 0) {
+		err->kind = ERR_CORRUPT;
+		return err_ctx(err, "layer " STR_FMT, STR_ARG(key));
+	}
+	return walk->fn(walk->ctx, &diff_id, &variant, err);
+}
+
+int variant_each(struct meta *meta, variant_each_fn *fn, void *ctx, struct err *err)
+{
+	struct variant_walk walk = {fn, ctx};
+
+	return meta_each(meta, VARIANT_TABLE, STR(""), variant_visit, &walk, err);
+}
+
+struct variant_sweep {
+	struct store *store;
+	struct meta *meta; /* writing */
+};
+
+static int variant_sweep_one(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct variant_sweep *sweep = ctx;
+	struct variant variant;
+	struct blob_info held;
+	int found;
+
+	if (variant_parse(value, &variant, err) < 0)
+		return -1;
+	found = blob_find(sweep->store, &variant.blob, &held, err);
+	if (found == 0)
+		found = meta_del(sweep->meta, VARIANT_TABLE, key, err);
+	return found < 0 ? -1 : 0;
+}
+
+int variant_sweep(struct store *store, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct variant_sweep sweep = {.store = store};
+
+	if (meta_begin(store, META_WRITE, &meta, err) < 0)
+		return -1;
+	sweep.meta = meta;
+	if (meta_each(meta, VARIANT_TABLE, STR(""), variant_sweep_one, &sweep, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}

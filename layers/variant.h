@@ -8,8 +8,7 @@
  * chunks in either codec, so its variant is the very blob that a step would
  * have made directly.
  *
- * A record may outlive its blob, since nothing keeps a variant but the images
- * that name it; it is a miss then.
+ * A record may outlive its blob for a while; it is a miss then.
  */
 #pragma once
 
@@ -28,6 +27,17 @@ int variant_find(struct store *store, struct meta *meta, const struct digest *di
 		 enum layer_codec codec, struct variant *out, struct err *err) MUST_CHECK;
 int variant_put(struct meta *meta, const struct digest *diff_id, enum layer_codec codec,
 		const struct variant *variant, struct err *err) MUST_CHECK;
+
+/*
+ * Every record, until fn returns non-zero, which is returned. A variant is kept
+ * as long as its diff id is.
+ */
+typedef int variant_each_fn(void *ctx, const struct digest *diff_id, const struct variant *variant,
+			    struct err *err);
+int variant_each(struct meta *meta, variant_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* Forget those whose blobs are gone. */
+int variant_sweep(struct store *store, struct err *err) MUST_CHECK;
 
 /* A layer that the store has. */
 struct variant_source {

@@ -53,6 +53,8 @@ static int pull_document(struct pull *pull, const struct digest *digest, struct 
 {
 	if (digest->algorithm != DIGEST_SHA256)
 		return err_set(err, ERR_UNSUPPORTED, "images are named by sha256 digests only");
+	if (lease_add(pull->lease, digest, err) < 0)
+		return -1;
 	if (pull_held(pull, digest, out))
 		return 0;
 	return pull->origin->document(pull->origin, digest, out, err);
@@ -64,6 +66,8 @@ static int pull_config(struct pull *pull, const struct descriptor *config, struc
 	struct buf_sink sink = BUF_SINK(out);
 	struct digest found;
 
+	if (lease_add(pull->lease, &config->digest, err) < 0)
+		return -1;
 	if (pull_held(pull, &config->digest, out) && out->len == config->size)
 		return 0;
 	buf_clear(out);
@@ -264,8 +268,14 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 		platform_host(&pull.wanted);
 	if (cancel_init(&pull.stop, err) < 0)
 		return -1;
-	result = origin_open(spec, store, &pull.stop, &pull.origin, err);
-	result = result == 0 ? pull_parts(&pull, &texts, out, err) : -1;
+	result = lease_open(store, &pull.lease, err);
+	if (result == 0)
+		result = lease_rest(pull.lease, err);
+	if (result == 0)
+		result = origin_open(spec, store, &pull.stop, &pull.origin, err);
+	if (result == 0)
+		result = pull_parts(&pull, &texts, out, err);
+	lease_close(pull.lease);
 	origin_close(pull.origin);
 	pull_texts_done(&texts);
 	cancel_done(&pull.stop);

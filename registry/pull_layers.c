@@ -142,7 +142,9 @@ int pull_layers(struct pull *pull, const struct manifest *manifest,
 			       manifest->layer_count, config->diff_id_count);
 	for (size_t i = 0; i < manifest->layer_count; i++) {
 		if (layer_jobs_add(jobs, &work.job_count, &manifest->layers[i],
-				   &config->diff_ids[i], err) < 0)
+				   &config->diff_ids[i], err) < 0 ||
+		    lease_add(pull->lease, &manifest->layers[i].digest, err) < 0 ||
+		    lease_add(pull->lease, &config->diff_ids[i], err) < 0)
 			return -1;
 	}
 	return lanes_run(layer_work_one, &work, work.job_count, &pull->stop, err);

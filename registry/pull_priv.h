@@ -5,11 +5,13 @@
 #pragma once
 
 #include "layers/base/lock.h"
+#include "layers/lease.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"
 
 struct pull {
 	struct store *store;
+	struct lease *lease; /* names all that is looked for, before it is */
 	const struct pull_spec *spec;
 	struct platform wanted;
 	struct origin *origin;

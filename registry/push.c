@@ -10,6 +10,7 @@
 #include "registry/push_priv.h"
 
 #include "layers/blob.h"
+#include "layers/lease.h"
 #include "registry/fetch_priv.h"
 
 #include <inttypes.h>
@@ -162,14 +163,28 @@ static int push_failed(const struct push_spec *spec, struct err *err)
 	return -1;
 }
 
+/* All that the manifest leads to stays until it is pushed. */
+static int push_hold(struct store *store, const struct digest *manifest, struct lease **out,
+		     struct err *err)
+{
+	AUTO(lease) struct lease *lease = NULL;
+
+	if (lease_open(store, &lease, err) < 0 || lease_add(lease, manifest, err) < 0 ||
+	    lease_rest(lease, err) < 0)
+		return -1;
+	*out = steal_ptr(&lease);
+	return 0;
+}
+
 int push_image(struct store *store, const struct push_spec *spec, struct digest *out,
 	       struct err *err)
 {
 	struct push push = {
 		.store = store, .spec = spec, .event_lock = LOCK_INIT, .sources.lock = LOCK_INIT};
+	AUTO(lease) struct lease *lease = NULL;
 	int result;
 
-	if (cancel_init(&push.stop, err) < 0)
+	if (push_hold(store, &spec->manifest, &lease, err) < 0 || cancel_init(&push.stop, err) < 0)
 		return -1;
 	result = push_all(&push, err);
 	for (size_t i = 0; i < LANES; i++)

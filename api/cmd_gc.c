@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_gc.c - `hearth gc`: what nothing needs goes, and its space comes back. */
+#include "api/cli.h"
+#include "api/human.h"
+#include "bake/gc.h"
+
+struct cmd_gc {
+	struct cli *cli;
+	json_t *images; /* owned: those that went, for --json */
+};
+
+static void gc_hear(void *ctx, const struct gc_event *event)
+{
+	struct cmd_gc *cmd = ctx;
+	auto_free char *name = human_text(str_of(event->name));
+	char text[DIGEST_TEXT_MAX];
+	char hex[DIGEST_HEX_MAX];
+
+	if (cli_has(cmd->cli, "json")) {
+		(void)json_array_append_new(cmd->images,
+					    json_string(digest_format(event->digest, text)));
+		return;
+	}
+	(void)printf("image %.12s%s%s\n", digest_hex(event->digest, hex), *name ? " " : "", name);
+}
+
+static void gc_set(json_t *value, const char *name, uint64_t number)
+{
+	(void)json_object_set_new(value, name, json_integer((json_int_t)number));
+}
+
+static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *result)
+{
+	const struct collect_result *collected = &result->collected;
+	AUTO(json) json_t *value = json_object();
+
+	(void)json_object_set_new(value, "dryRun", json_boolean(cli_has(cmd->cli, "dry-run")));
+	(void)json_object_set(value, "images", cmd->images);
+	gc_set(value, "steps", result->steps);
+	gc_set(value, "blobs", collected->blobs);
+	gc_set(value, "blobsBytes", collected->chunk_bytes);
+	gc_set(value, "trees", collected->trees);
+	gc_set(value, "treesBytes", collected->tree_bytes);
+	gc_set(value, "freedBytes", collected->chunk_bytes + collected->tree_bytes);
+	(void)json_object_set_new(value, "incomplete", json_boolean(collected->chunks_left));
+	human_json(value, stdout);
+}
+
+static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
+{
+	const struct collect_result *collected = &result->collected;
+	char blobs[HUMAN_TEXT_MAX];
+	char trees[HUMAN_TEXT_MAX];
+	char all[HUMAN_TEXT_MAX];
+
+	if (cli_has(cmd->cli, "json")) {
+		gc_print_json(cmd, result);
+		return;
+	}
+	(void)printf("%ju images, %ju steps, %ju blobs (%s), %ju trees (%s)\n",
+		     (uintmax_t)result->images, (uintmax_t)result->steps,
+		     (uintmax_t)collected->blobs, human_size(collected->chunk_bytes, blobs),
+		     (uintmax_t)collected->trees, human_size(collected->tree_bytes, trees));
+	(void)printf("%s %s\n", human_size(collected->chunk_bytes + collected->tree_bytes, all),
+		     cli_has(cmd->cli, "dry-run") ? "would be freed" : "freed");
+	if (collected->chunks_left)
+		(void)fprintf(stderr, "hearth: a bake or a pull is writing for long; what it might "
+				      "use is left to the next gc\n");
+}
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} gc_units[] = {
+	{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000},
+};
+
+/* "36h", "30d"; a number alone would be read in a unit of somebody's own. */
+static int gc_read_duration(const char *text, int64_t *out, struct err *err)
+{
+	struct str rest = str_of(text);
+	uint64_t number;
+
+	if (str_take_number(&rest, &number) && number <= INT32_MAX) {
+		for (size_t i = 0; i < sizeof(gc_units) / sizeof(gc_units[0]); i++) {
+			if (str_equal(rest, str_of(gc_units[i].name))) {
+				*out = (int64_t)number * gc_units[i].ms;
+				return 0;
+			}
+		}
+	}
+	return err_set(err, ERR_INVALID,
+		       "--unused-for %s: expected a number with ms, s, m, h, d or w, as in 30d",
+		       text);
+}
+
+static int gc_read_count(const char *text, int64_t *out, struct err *err)
+{
+	struct str rest = str_of(text);
+	uint64_t number;
+
+	if (!str_take_number(&rest, &number) || rest.len > 0 || number > INT32_MAX)
+		return err_set(err, ERR_INVALID, "--keep %s: expected a number of images", text);
+	*out = (int64_t)number;
+	return 0;
+}
+
+static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct err *err)
+{
+	const char *keep = cli_text(cli, "keep");
+	const char *unused = cli_text(cli, "unused-for");
+
+	*out = GC_POLICY_INIT;
+	out->all = cli_has(cli, "all");
+	if (keep && gc_read_count(keep, &out->keep, err) < 0)
+		return -1;
+	return unused ? gc_read_duration(unused, &out->unused_ms, err) : 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	AUTO(json) json_t *images = json_array();
+	AUTO(store) struct store *store = NULL;
+	struct cmd_gc cmd = {.cli = cli, .images = images};
+	struct gc_options options = {
+		.dry_run = cli_has(cli, "dry-run"),
+		.event = gc_hear,
+		.event_ctx = &cmd,
+		.cancel = cli->cancel,
+	};
+	struct gc_result result = {0};
+	int found;
+
+	if (gc_read_policy(cli, &options.policy, err) < 0)
+		return err_ctx(err, "gc");
+	found = cli_find_store(cli, &store, err);
+	options.store = store;
+	if (found < 0 || (found == 1 && gc_run(&options, &result, err) < 0))
+		return err_ctx(err, "gc");
+	gc_print(&cmd, &result);
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{"keep", "N", "remove all but the newest N images of each slug", false},
+	{"unused-for", "DURATION", "remove what was not used for so long: 36h, 30d", false},
+	{"all", NULL, "remove everything that no tag needs", false},
+	{"dry-run", NULL, "only say what would go", false},
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_gc = {
+	.name = "gc",
+	.arguments = "",
+	.summary = "remove what nothing needs, and give its space back",
+	.detail = "What no tag, image or cached step names always goes. With options more does: "
+		  "images\nwithout a tag, and cached steps that no image needs. What is tagged, "
+		  "or in use by a\nrunning bake, pull or push, never goes; hearth rm takes a tag "
+		  "away.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 0,
+	.args_max = 0,
+	.run = run,
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/gc.h"
+
+#include "bake/gc_plan.h"
+#include "bake/image.h"
+#include "bake/roots.h"
+#include "layers/step.h"
+#include "layers/use.h"
+#include "registry/document.h"
+#include "registry/tag.h"
+
+#define GC_BATCH 256 /* records removed in one transaction, while others wait */
+
+struct gc {
+	const struct gc_options *options;
+	struct collector *collector;
+	struct gc_plan plan;
+	struct gc_result result;
+	struct digest_set gone; /* images and keys of steps that went, or would */
+};
+
+static void gc_tell(const struct gc *gc, const struct gc_image *image)
+{
+	const struct gc_event event = {GC_IMAGE, &image->manifest, image->slug};
+
+	if (gc->options->event)
+		gc->options->event(gc->options->event_ctx, &event);
+}
+
+/* As of now: 1 it may go, 0 it was used since the plan was made. */
+static int gc_image_may_go(struct gc *gc, const struct gc_image *image, struct err *err)
+{
+	int64_t used_ms = 0;
+
+	if (collect_is_leased(gc->collector, &image->manifest) ||
+	    digest_set_has(&gc->plan.tagged, &image->manifest))
+		return 0;
+	if (use_find(gc->options->store, &image->manifest, &used_ms, err) < 0)
+		return -1;
+	return used_ms <= image->used_ms;
+}
+
+static int gc_drop_image(struct gc *gc, struct meta *meta, struct gc_image *image, struct err *err)
+{
+	int may = gc_image_may_go(gc, image, err);
+
+	if (may == 1 && meta)
+		may = image_remove(meta, &image->manifest, err);
+	if (may <= 0)
+		return may;
+	if (meta)
+		use_forget(gc->options->store, &image->manifest);
+	gc->result.images++;
+	gc_tell(gc, image);
+	return digest_set_add(&gc->gone, &image->manifest, err) < 0 ? -1 : 0;
+}
+
+static int gc_drop_step(struct gc *gc, struct meta *meta, const struct gc_step *step,
+			struct err *err)
+{
+	int gone = 1;
+
+	if (collect_is_leased(gc->collector, &step->key) ||
+	    collect_is_leased(gc->collector, &step->blob))
+		return 0;
+	if (meta)
+		gone = step_remove(meta, &step->key, err);
+	if (gone <= 0)
+		return gone;
+	gc->result.steps++;
+	return digest_set_add(&gc->gone, &step->key, err) < 0 ? -1 : 0;
+}
+
+/* What was tagged since the plan was made. */
+static int gc_tagged_now(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct gc *gc = ctx;
+
+	(void)reference;
+	if (digest_set_add(&gc->plan.tagged, &tag->target, err) < 0 ||
+	    digest_set_add(&gc->plan.tagged, &tag->manifest, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Up to GC_BATCH of the images from *at on; then of the steps. meta is NULL in a dry run. */
+static int gc_drop_batch(struct gc *gc, struct meta *meta, size_t *at, struct err *err)
+{
+	struct gc_plan *plan = &gc->plan;
+	size_t left = GC_BATCH;
+
+	if (meta && tag_each(meta, gc_tagged_now, gc, err) < 0)
+		return -1;
+	for (; left > 0 && *at < plan->image_count; ++*at) {
+		left -= plan->images[*at].goes;
+		if (plan->images[*at].goes && gc_drop_image(gc, meta, &plan->images[*at], err) < 0)
+			return -1;
+	}
+	for (; left > 0 && *at < plan->image_count + plan->step_count; ++*at) {
+		const struct gc_step *step = &plan->steps[*at - plan->image_count];
+
+		left -= step->goes;
+		if (step->goes && gc_drop_step(gc, meta, step, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int gc_drop_batch_durably(struct gc *gc, size_t *at, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (collect_exclude(gc->collector, err) < 0 ||
+	    meta_begin(gc->options->store, META_WRITE, &meta, err) < 0 ||
+	    gc_drop_batch(gc, meta, at, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+static bool gc_plan_is_carried_out(const struct gc_plan *plan, size_t at)
+{
+	for (; at < plan->image_count; at++) {
+		if (plan->images[at].goes)
+			return false;
+	}
+	for (; at < plan->image_count + plan->step_count; at++) {
+		if (plan->steps[at - plan->image_count].goes)
+			return false;
+	}
+	return true;
+}
+
+static int gc_drop_records(struct gc *gc, struct err *err)
+{
+	size_t at = 0;
+
+	while (!gc_plan_is_carried_out(&gc->plan, at)) {
+		int result;
+
+		if (cancel_check(gc->options->cancel, err) < 0)
+			return -1;
+		result = gc->options->dry_run ? gc_drop_batch(gc, NULL, &at, err)
+					      : gc_drop_batch_durably(gc, &at, err);
+		collect_admit(gc->collector);
+		if (result < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int gc_keep_root(void *ctx, const struct root *root, struct err *err)
+{
+	struct gc *gc = ctx;
+	static const struct digest none;
+
+	/* In a dry run they are still there. */
+	if (gc->gone.count > 0 &&
+	    ((root->kind == ROOT_IMAGE && digest_set_has(&gc->gone, &root->digest)) ||
+	     ((root->kind == ROOT_STEP || root->kind == ROOT_LOG) &&
+	      digest_set_has(&gc->gone, &root->key))))
+		return 0;
+	if (root->kind == ROOT_VARIANT && !collect_keeps(gc->collector, &root->diff_id))
+		return 0;
+	if (collect_keep(gc->collector, &root->digest, err) < 0)
+		return -1;
+	if (root->kind == ROOT_TAG)
+		return collect_keep(gc->collector, &root->image, err);
+	if (root->kind == ROOT_STEP && !digest_equal(&root->diff_id, &none))
+		return collect_keep(gc->collector, &root->diff_id, err);
+	return 0;
+}
+
+static int gc_all(struct gc *gc, struct err *err)
+{
+	struct meta *meta;
+
+	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
+	    gc_drop_records(gc, err) < 0 || collect_mark(gc->collector, &meta, err) < 0 ||
+	    roots_each(meta, gc_keep_root, gc, err) < 0)
+		return -1;
+	return collect_sweep(gc->collector, &gc->result.collected, err);
+}
+
+int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
+{
+	const struct collect_options collect = {
+		.names = document_names, .cancel = options->cancel, .dry_run = options->dry_run};
+	struct gc gc = {.options = options};
+	int result = collect_open(options->store, &collect, &gc.collector, err);
+
+	if (result == 0)
+		result = gc_all(&gc, err);
+	*out = gc.result;
+	collect_close(gc.collector);
+	gc_plan_done(&gc.plan);
+	digest_set_done(&gc.gone);
+	return result;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gc.h - what of the store goes, and in which order.
+ *
+ * What no record names always goes. By policy more does, the cheapest to make
+ * again first: steps that no image needs any more, then images. What a tag names
+ * never goes, nor what somebody works with (layers/lease.h). An image that stays
+ * keeps its steps, so that it stays cached.
+ *
+ * It may run beside bakes, pulls and another collection, and be killed.
+ */
+#pragma once
+
+#include "layers/collect.h"
+#include "layers/digest.h"
+
+#define GC_IMAGES_MAX ((size_t)1000000) /* of one store */
+#define GC_NEVER INT64_MAX
+
+struct gc_policy {
+	bool all;          /* all that no tag needs */
+	int64_t keep;      /* of each slug's images the newest so many; GC_NEVER for all */
+	int64_t unused_ms; /* what was not used for so long; GC_NEVER for none */
+};
+
+#define GC_POLICY_INIT ((struct gc_policy){.keep = GC_NEVER, .unused_ms = GC_NEVER})
+
+enum gc_event_kind {
+	GC_IMAGE, /* digest and name of an image that goes */
+};
+
+struct gc_event {
+	enum gc_event_kind kind;
+	const struct digest *digest;
+	const char *name; /* its slug, or "" */
+};
+
+typedef void gc_event_fn(void *ctx, const struct gc_event *event);
+
+struct gc_options {
+	struct store *store;
+	struct gc_policy policy;
+	bool dry_run;       /* say what would go */
+	gc_event_fn *event; /* or NULL */
+	void *event_ctx;
+	const struct cancel *cancel;
+};
+
+struct gc_result {
+	uint64_t images;
+	uint64_t steps;
+	struct collect_result collected;
+};
+
+int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err) MUST_CHECK;

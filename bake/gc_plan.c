@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/gc_plan.h"
+
+#include "bake/image.h"
+#include "layers/base/clock.h"
+#include "layers/step.h"
+#include "layers/use.h"
+#include "registry/tag.h"
+
+static void *gc_plan_grow(void *array, size_t count, size_t size)
+{
+	void *more = array;
+
+	if ((count & (count - 1)) == 0) /* 0, 1, 2, 4 ...: full */
+		more = reallocarray(array, count ? 2 * count : 1, size);
+	if (!more)
+		abort();
+	return more;
+}
+
+static int gc_plan_tag(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct gc_plan *plan = ctx;
+
+	(void)reference;
+	if (digest_set_add(&plan->tagged, &tag->target, err) < 0 ||
+	    digest_set_add(&plan->tagged, &tag->manifest, err) < 0)
+		return -1;
+	return 0;
+}
+
+struct gc_reading {
+	struct store *store;
+	struct gc_plan *plan;
+};
+
+static int gc_plan_image(void *ctx, const struct image *image, struct err *err)
+{
+	const struct gc_reading *reading = ctx;
+	struct gc_plan *plan = reading->plan;
+	struct gc_image *out;
+	int64_t used_ms = 0;
+
+	if (plan->image_count == GC_IMAGES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %zu images", GC_IMAGES_MAX);
+	if (use_find(reading->store, &image->manifest, &used_ms, err) < 0)
+		return -1;
+	plan->images = gc_plan_grow(plan->images, plan->image_count, sizeof(*plan->images));
+	out = &plan->images[plan->image_count++];
+	*out = (struct gc_image){
+		.manifest = image->manifest,
+		.slug = strndup(image->slug.ptr, image->slug.len),
+		.baked_ms = image->baked_ms,
+		.used_ms = used_ms > image->baked_ms ? used_ms : image->baked_ms,
+	};
+	if (!out->slug)
+		abort();
+	return 0;
+}
+
+static int gc_plan_step(void *ctx, const struct step_record *record, struct err *err)
+{
+	struct gc_plan *plan = ctx;
+
+	(void)err;
+	plan->steps = gc_plan_grow(plan->steps, plan->step_count, sizeof(*plan->steps));
+	plan->steps[plan->step_count++] = (struct gc_step){
+		.key = record->key, .blob = record->blob, .at_ms = record->created_ms};
+	return 0;
+}
+
+static int gc_plan_read(struct meta *meta, struct store *store, struct gc_plan *plan,
+			struct err *err)
+{
+	struct gc_reading reading = {store, plan};
+
+	if (tag_each(meta, gc_plan_tag, plan, err) < 0 ||
+	    image_each(meta, gc_plan_image, &reading, err) < 0)
+		return -1;
+	return step_each(meta, gc_plan_step, plan, err);
+}
+
+static int gc_plan_by_slug(const void *a, const void *b)
+{
+	const struct gc_image *left = a;
+	const struct gc_image *right = b;
+	int order = strcmp(left->slug, right->slug);
+
+	if (order == 0)
+		order = (left->baked_ms < right->baked_ms) - (left->baked_ms > right->baked_ms);
+	return order ? order : memcmp(&left->manifest, &right->manifest, sizeof(left->manifest));
+}
+
+static void gc_plan_judge_images(struct gc_plan *plan, const struct gc_policy *policy,
+				 int64_t now_ms)
+{
+	int64_t rank = 0;
+
+	if (plan->image_count > 0)
+		qsort(plan->images, plan->image_count, sizeof(*plan->images), gc_plan_by_slug);
+	for (size_t i = 0; i < plan->image_count; i++) {
+		struct gc_image *image = &plan->images[i];
+
+		rank = i > 0 && strcmp(image->slug, image[-1].slug) == 0 ? rank + 1 : 0;
+		image->goes = !digest_set_has(&plan->tagged, &image->manifest) &&
+			      (policy->all || rank >= policy->keep ||
+			       now_ms - image->used_ms >= policy->unused_ms);
+	}
+}
+
+static int gc_plan_need_steps(struct meta *meta, struct gc_plan *plan, struct err *err)
+{
+	static const struct digest none;
+
+	for (size_t i = 0; i < plan->image_count; i++) {
+		auto_free struct digest *keys = NULL;
+		size_t count = 0;
+
+		if (plan->images[i].goes)
+			continue;
+		if (image_find_steps(meta, &plan->images[i].manifest, &keys, &count, err) < 0)
+			return -1;
+		for (size_t k = 0; k < count; k++) {
+			if (!digest_equal(&keys[k], &none) &&
+			    digest_set_add(&plan->needed, &keys[k], err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static void gc_plan_judge_steps(struct gc_plan *plan, const struct gc_policy *policy,
+				int64_t now_ms)
+{
+	for (size_t i = 0; i < plan->step_count; i++) {
+		struct gc_step *step = &plan->steps[i];
+
+		step->goes = !digest_set_has(&plan->needed, &step->key) &&
+			     (policy->all || now_ms - step->at_ms >= policy->unused_ms);
+	}
+}
+
+static bool gc_policy_is_empty(const struct gc_policy *policy)
+{
+	return !policy->all && policy->keep == GC_NEVER && policy->unused_ms == GC_NEVER;
+}
+
+int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,
+		 struct err *err)
+{
+	auto_gc_plan struct gc_plan plan = {0};
+	AUTO(meta) struct meta *meta = NULL;
+	int64_t now_ms = clock_now_ms();
+
+	if (!gc_policy_is_empty(policy)) {
+		if (meta_begin(store, META_READ, &meta, err) < 0 ||
+		    gc_plan_read(meta, store, &plan, err) < 0)
+			return -1;
+		gc_plan_judge_images(&plan, policy, now_ms);
+		if (gc_plan_need_steps(meta, &plan, err) < 0)
+			return -1;
+		gc_plan_judge_steps(&plan, policy, now_ms);
+	}
+	*out = plan;
+	plan = (struct gc_plan){0};
+	return 0;
+}
+
+void gc_plan_done(struct gc_plan *plan)
+{
+	for (size_t i = 0; i < plan->image_count; i++)
+		free(plan->images[i].slug);
+	free(plan->images);
+	free(plan->steps);
+	digest_set_done(&plan->tagged);
+	digest_set_done(&plan->needed);
+	*plan = (struct gc_plan){0};
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gc_plan.h - which images and steps a policy condemns, by the records.
+ *
+ * The plan is made on a snapshot and judged again when it is carried out: what
+ * was tagged, used or leased meanwhile stays.
+ */
+#pragma once
+
+#include "bake/gc.h"
+#include "layers/digest_set.h"
+#include "layers/meta.h"
+
+struct gc_image {
+	struct digest manifest;
+	char *slug; /* owned */
+	int64_t baked_ms;
+	int64_t used_ms;
+	bool goes;
+};
+
+struct gc_step {
+	struct digest key;
+	struct digest blob; /* its layer's, or all zero */
+	int64_t at_ms;
+	bool goes;
+};
+
+struct gc_plan {
+	struct gc_image *images; /* owned; a slug's are neighbours, newest first */
+	size_t image_count;
+	struct gc_step *steps; /* owned */
+	size_t step_count;
+	struct digest_set tagged; /* manifests and indexes */
+	struct digest_set needed; /* keys of steps of images that stay */
+};
+
+int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,
+		 struct err *err) MUST_CHECK;
+void gc_plan_done(struct gc_plan *plan);
+
+static inline void auto_gc_plan_release(struct gc_plan *slot)
+{
+	gc_plan_done(slot);
+}
+#define auto_gc_plan AUTO(gc_plan)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/blob_priv.h"
+#include "layers/collect_priv.h"
+
+#include <stdlib.h>
+
+#define BLOBS_LOOK_MAX 4096 /* entries that one transaction looks at */
+
+/* Blobs that seem to be nobody's, in the order of their sha256. */
+struct doomed {
+	struct blob_entry at[COLLECT_BATCH_BLOBS];
+	size_t count;
+	uint64_t refs;
+	struct digest after; /* the last that was looked at */
+	bool more;
+};
+
+static bool collect_is_doomed(const struct collector *collector, const struct blob_entry *entry)
+{
+	return !collect_keeps(collector, &entry->digest) &&
+	       !collect_is_leased(collector, &entry->digest) &&
+	       !blob_stamp_is_after(entry->stamp, collector->stamp);
+}
+
+static bool doomed_is_full(const struct doomed *doomed)
+{
+	return doomed->count == COLLECT_BATCH_BLOBS || doomed->refs >= COLLECT_BATCH_REFS;
+}
+
+static int doomed_consider(const struct collector *collector, const struct store_blobs *blobs,
+			   MDB_txn *txn, struct doomed *doomed, struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_entry_find(blobs, txn, &doomed->after, &entry, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 1 && collect_is_doomed(collector, &entry)) {
+		doomed->at[doomed->count++] = entry;
+		doomed->refs += entry.chunks;
+	}
+	return 0;
+}
+
+/* Fill the batch with what comes behind `after`. */
+static int doomed_find(const struct collector *collector, const struct store_blobs *blobs,
+		       struct doomed *doomed, struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	struct digest from = doomed->after;
+	MDB_val key = {1 + 32, &from};
+	MDB_val value;
+	int rc;
+
+	doomed->count = 0;
+	doomed->refs = 0;
+	doomed->more = false;
+	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	rc = mdb_cursor_open(txn, blobs->blobs, &cursor);
+	rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	for (int looked = 0; rc == 0 && key.mv_size == 1 + 32; looked++) {
+		doomed->more = doomed_is_full(doomed) || looked == BLOBS_LOOK_MAX;
+		if (doomed->more)
+			return 0;
+		if (memcmp(key.mv_data, &from, key.mv_size) != 0) {
+			memcpy(&doomed->after, key.mv_data, key.mv_size);
+			if (doomed_consider(collector, blobs, txn, doomed, err) < 0)
+				return -1;
+		}
+		rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+	}
+	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
+}
+
+/* As of now: somebody may have put it again, or named it. */
+static int collect_blob(struct collector *collector, const struct store_blobs *blobs, MDB_txn *txn,
+			const struct digest *digest, struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_entry_find(blobs, txn, digest, &entry, err);
+
+	if (found <= 0 || !collect_is_doomed(collector, &entry))
+		return found < 0 ? -1 : 0;
+	if (blob_entry_del(blobs, txn, &entry, err) < 0)
+		return -1;
+	collector->result.blobs++;
+	return 0;
+}
+
+static int collect_batch(struct collector *collector, const struct store_blobs *blobs,
+			 const struct doomed *doomed, struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+
+	if (collect_exclude(collector, err) < 0 || db_begin(&blobs->db, DB_WRITE, &txn, err) < 0)
+		return -1;
+	for (size_t i = 0; i < doomed->count; i++) {
+		if (collect_blob(collector, blobs, txn, &doomed->at[i].digest, err) < 0)
+			return -1;
+	}
+	return db_commit(&blobs->db, steal_ptr(&txn), err);
+}
+
+int collect_blobs(struct collector *collector, struct err *err)
+{
+	auto_free struct doomed *doomed = calloc(1, sizeof(*doomed));
+	const struct store_blobs *blobs;
+
+	if (!doomed)
+		abort();
+	if (store_blobs(collector->store, &blobs, err) < 0)
+		return -1;
+	do {
+		int result = 0;
+
+		if (cancel_check(collector->options.cancel, err) < 0 ||
+		    doomed_find(collector, blobs, doomed, err) < 0)
+			return -1;
+		if (doomed->count > 0)
+			result = collect_batch(collector, blobs, doomed, err);
+		collect_admit(collector);
+		if (result < 0)
+			return -1;
+	} while (doomed->more);
+	return 0;
+}
+
+/* A place in a doomed blob that holds a chunk. */
+struct place {
+	uint8_t id[32];
+	uint32_t size;
+};
+
+struct places {
+	struct place *at; /* owned */
+	size_t count;
+	size_t cap;
+};
+
+static int places_compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(((const struct place *)a)->id));
+}
+
+static void places_add(struct places *places, const struct blob_ref *ref)
+{
+	struct blob_chunk chunk;
+
+	if (places->count == places->cap) {
+		places->cap = places->cap ? 2 * places->cap : 1024;
+		places->at = reallocarray(places->at, places->cap, sizeof(*places->at));
+		if (!places->at)
+			abort();
+	}
+	blob_ref_read(ref, &chunk);
+	memcpy(places->at[places->count].id, ref->id, sizeof(ref->id));
+	places->at[places->count++].size = chunk.size;
+}
+
+static int places_add_blob(struct places *places, const struct store_blobs *blobs, MDB_txn *txn,
+			   const struct blob_entry *entry, struct err *err)
+{
+	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
+	size_t count;
+
+	if (!refs)
+		abort();
+	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
+		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
+			return -1;
+		for (size_t i = 0; i < count; i++)
+			places_add(places, &refs[i]);
+	}
+	return 0;
+}
+
+/* Chunks all of whose places are among these. */
+static int places_tally(struct places *places, const struct store_blobs *blobs, MDB_txn *txn,
+			struct collect_result *out, struct err *err)
+{
+	if (places->count > 0)
+		qsort(places->at, places->count, sizeof(*places->at), places_compare);
+	for (size_t i = 0, same; i < places->count; i += same) {
+		struct digest id = {.algorithm = DIGEST_SHA256};
+		uint64_t total;
+
+		same = 1;
+		while (i + same < places->count &&
+		       places_compare(&places->at[i], &places->at[i + same]) == 0)
+			same++;
+		memcpy(id.bytes, places->at[i].id, sizeof(places->at[i].id));
+		if (chunk_count(blobs, txn, &id, &total, err) < 0)
+			return -1;
+		if (total > same)
+			continue;
+		out->chunks++;
+		out->chunk_bytes += places->at[i].size;
+	}
+	return 0;
+}
+
+static int collect_gather(struct collector *collector, const struct store_blobs *blobs,
+			  struct places *places, struct err *err)
+{
+	auto_free struct doomed *doomed = calloc(1, sizeof(*doomed));
+	AUTO(txn) MDB_txn *txn = NULL;
+
+	if (!doomed)
+		abort();
+	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	do {
+		if (doomed_find(collector, blobs, doomed, err) < 0)
+			return -1;
+		for (size_t i = 0; i < doomed->count; i++) {
+			struct blob_entry entry;
+			int found = blob_entry_find(blobs, txn, &doomed->at[i].digest, &entry, err);
+
+			if (found < 0 ||
+			    (found == 1 && places_add_blob(places, blobs, txn, &entry, err) < 0))
+				return -1;
+			collector->result.blobs += found == 1;
+		}
+	} while (doomed->more);
+	return places_tally(places, blobs, txn, &collector->result, err);
+}
+
+int collect_count_blobs(struct collector *collector, struct err *err)
+{
+	const struct store_blobs *blobs;
+	struct places places = {0};
+	int result = store_blobs(collector->store, &blobs, err);
+
+	if (result == 0)
+		result = collect_gather(collector, blobs, &places, err);
+	free(places.at);
+	return result;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/collect_priv.h"
+#include "layers/trash_priv.h"
+#include "layers/tree_priv.h"
+
+/* Trees of layers that nothing leads to. */
+struct orphans {
+	const struct collector *collector;
+	struct digest *at; /* owned */
+	size_t count;
+	size_t cap;
+};
+
+static int orphans_consider(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
+{
+	struct orphans *orphans = ctx;
+
+	(void)at_ms, (void)err;
+	if (collect_keeps(orphans->collector, diff_id))
+		return 0;
+	if (orphans->count == orphans->cap) {
+		orphans->cap = orphans->cap ? 2 * orphans->cap : 64;
+		orphans->at = reallocarray(orphans->at, orphans->cap, sizeof(*orphans->at));
+		if (!orphans->at)
+			abort();
+	}
+	orphans->at[orphans->count++] = *diff_id;
+	return 0;
+}
+
+int collect_tree(struct collector *collector, const struct digest *diff_id, uint64_t *out_bytes,
+		 struct err *err)
+{
+	uint64_t bytes = 0;
+	int removed = 1;
+
+	*out_bytes = 0;
+	if (tree_blocks(collector->store, diff_id, collector->options.cancel, &bytes, err) < 0)
+		return -1;
+	if (!collector->options.dry_run) {
+		if (collect_exclude(collector, err) < 0)
+			return -1;
+		removed = collect_is_leased(collector, diff_id)
+				  ? 0
+				  : tree_remove(collector->store, diff_id, err);
+		collect_admit(collector);
+	}
+	if (removed == 1)
+		*out_bytes = bytes;
+	return removed;
+}
+
+static int collect_orphans(struct collector *collector, const struct orphans *orphans,
+			   struct err *err)
+{
+	for (size_t i = 0; i < orphans->count; i++) {
+		uint64_t bytes;
+		int removed;
+
+		if (cancel_check(collector->options.cancel, err) < 0)
+			return -1;
+		removed = collect_tree(collector, &orphans->at[i], &bytes, err);
+		if (removed < 0)
+			return -1;
+		collector->result.trees += removed == 1;
+		collector->result.tree_bytes += bytes;
+	}
+	return 0;
+}
+
+int collect_trees(struct collector *collector, struct err *err)
+{
+	struct orphans orphans = {.collector = collector};
+	int result = tree_each(collector->snapshot, orphans_consider, &orphans, err);
+
+	if (result == 0)
+		result = collect_orphans(collector, &orphans, err);
+	free(orphans.at);
+	if (result < 0 || collector->options.dry_run)
+		return result;
+	return trash_empty(collector->store, TRASH_ALL, collector->options.cancel, err);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lease.h - what somebody works with is not collected.
+ *
+ * Who looks things up in the store, and relies on them afterwards, opens a lease
+ * first. Until it rests, nothing that was there is deleted: it holds a shared
+ * flock, which a collector takes exclusively for each of its short steps. Before
+ * it waits for something long it rests: what it found is written into a file of
+ * its own, and the flock goes. What a resting lease names stays, with all that
+ * it leads to, and so does every blob that was made since.
+ *
+ *	run/                  the flock: shared in use, exclusive to delete
+ *	run/leases/<ulid>     a resting lease; a flock says that its owner lives
+ *	run/collect           a flock: somebody collects
+ *
+ * Invariant: a blob that a record comes to name was found while its lease was in
+ * use, or was named in it before it was looked for, or was put (blob.h) since it
+ * rested.
+ *
+ * A lease ends with its process, however that ends. Nothing is synced: no lease
+ * outlives a boot. A fully cached bake pays two system calls.
+ *
+ * Threads: a lease belongs to one at a time; a process may have many.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/store.h"
+
+struct lease;
+
+/* In use from now on; waits while a collector deletes, a tenth of a second at most. */
+int lease_open(struct store *store, struct lease **out, struct err *err) MUST_CHECK;
+void lease_close(struct lease *lease);
+
+/*
+ * Name what is held: blobs, diff ids, keys of steps. When it rests already, what
+ * was named is safe to be looked for when this returns.
+ */
+int lease_add(struct lease *lease, const struct digest *digest, struct err *err) MUST_CHECK;
+
+/* Let collectors work; what was added stays. Resting twice is no harm. */
+int lease_rest(struct lease *lease, struct err *err) MUST_CHECK;
+
+/* In use again. */
+int lease_resume(struct lease *lease, struct err *err) MUST_CHECK;
+
+DEFINE_AUTO(lease, struct lease *, lease_close);

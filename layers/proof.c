@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proof.c - table `tars`: blob digest -> v, diffId: of the tar that was inflated
+ * from it.
+ */
+#include "layers/proof.h"
+
+#include "layers/blob.h"
+
+#define PROOF_TABLE "tars"
+
+int proof_find(struct meta *meta, const struct digest *blob, struct digest *out, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char key[DIGEST_TEXT_MAX];
+	struct str text;
+	int found = meta_get(meta, PROOF_TABLE, str_of(digest_format(blob, key)), &record, err);
+
+	if (found <= 0)
+		return found;
+	if (json_need_string(record, key, "diffId", &text, err) < 0 ||
+	    digest_parse(text, out, err) < 0)
+		return -1;
+	return 1;
+}
+
+int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
+	      struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char key[DIGEST_TEXT_MAX];
+	char text[DIGEST_TEXT_MAX];
+	int found;
+
+	digest_format(blob, key);
+	found = meta_has(meta, PROOF_TABLE, str_of(key), err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	record = json_pack("{s:i, s:s}", "v", 1, "diffId", digest_format(diff_id, text));
+	return meta_put(meta, PROOF_TABLE, str_of(key), record, err);
+}
+
+struct proof_sweep {
+	struct store *store;
+	struct meta *meta; /* writing */
+};
+
+static int proof_sweep_one(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct proof_sweep *sweep = ctx;
+	struct blob_info info;
+	struct digest blob;
+	int found;
+
+	(void)value;
+	if (digest_parse(key, &blob, err) < 0)
+		return err_ctx(err, "%s " STR_FMT, PROOF_TABLE, STR_ARG(key));
+	found = blob_find(sweep->store, &blob, &info, err);
+	if (found == 0)
+		found = meta_del(sweep->meta, PROOF_TABLE, key, err);
+	return found < 0 ? -1 : 0;
+}
+
+/* A proof of a blob that comes back meanwhile is lost, and made again: no harm. */
+int proof_sweep(struct store *store, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct proof_sweep sweep = {.store = store};
+
+	if (meta_begin(store, META_WRITE, &meta, err) < 0)
+		return -1;
+	sweep.meta = meta;
+	if (meta_each(meta, PROOF_TABLE, STR(""), proof_sweep_one, &sweep, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}

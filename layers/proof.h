@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proof.h - which tar a blob inflates to, once somebody has inflated it.
+ *
+ * A blob has one tar for ever, so such a record is never wrong, whatever else
+ * is lost. It pairs a blob that is held with a tree that is held: without it a
+ * config could give one layer's tree to another's blob.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+/* 1 and the diff id, 0 nobody has looked, -1. */
+int proof_find(struct meta *meta, const struct digest *blob, struct digest *out, struct err *err)
+	MUST_CHECK;
+int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
+	      struct err *err) MUST_CHECK;
+
+/* Forget those of blobs that are gone. */
+int proof_sweep(struct store *store, struct err *err) MUST_CHECK;

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Collection: what is named stays, what is not goes, beside whatever runs.
+. "$(dirname "$0")/lib.sh"
+
+base=$(tiny_base)
+blob_count() # of blobs in the store
+{
+	hearth gc --all --dry-run --json | jq .blobs
+}
+
+spec "$work/one.json" "$base" "RUN head -c 3000000 /dev/urandom > /one"
+spec "$work/two.json" "$base" "RUN head -c 3000000 /dev/urandom > /one" "RUN head -c 2000000 /dev/urandom > /two"
+one=$(bake "$work/one.json" --tag one:1)
+two=$(bake "$work/two.json")
+same "a store in which everything is named loses nothing" \
+	"$(hearth gc --json | jq -c '[.images, .steps, .blobs, .trees, .freedBytes]')" '[[],0,0,0,0]'
+before=$(hearth images --json)
+dry=$(hearth gc --all --dry-run --json)
+same "a dry run says what would go: the image without a tag, its own step" \
+	"$(jq -c '[.images, .steps]' <<<"$dry")" "[[\"$two\"],1]"
+check "and how much that is" test "$(jq .freedBytes <<<"$dry")" -gt 2000000
+same "and changes nothing" "$(hearth images --json)" "$before"
+same "so a bake is still cached" "$(bake "$work/two.json")" "$two"
+same "both steps of it" "$(cached)" 2
+real=$(hearth gc --all --json)
+same "then that is what goes" "$(jq -c 'del(.dryRun)' <<<"$real")" "$(jq -c 'del(.dryRun)' <<<"$dry")"
+same "the tagged image stays cached" "$(bake "$work/one.json")" "$one"
+same "with its step" "$(cached)" 1
+check "the other one can be baked again" bake "$work/two.json"
+same "from the step they share" "$(cached)" 1
+check "and written" hearth bake "$work/two.json" --output "oci:$work/out:1"
+check "whole" skopeo --insecure-policy copy -q "oci:$work/out:1" "dir:$work/copy"
+
+spec "$work/unused.json" "$base" "RUN echo unused > /unused"
+unused=$(bake "$work/unused.json")
+same "what was used lately is not removed as unused" "$(hearth gc --unused-for 1h --json | jq -c .images)" '[]'
+holds "but as soon as it is" "$(hearth gc --unused-for 0s --json)" "$unused"
+
+for i in 1 2 3; do
+	jq -n --arg base "$base" --arg i "$i" '{slug: "agent", model: "m", system: "s",
+		sandbox: {image: {base: $base, steps: ["RUN echo \($i) > /version"]}}}' >"$work/agent-$i.json"
+	bake "$work/agent-$i.json" >"$work/agent-$i"
+done
+same "of each slug the newest images are kept" \
+	"$(hearth gc --keep 2 --json | jq -r '.images[]')" "$(cat "$work/agent-1")"
+holds "text says it in words" "$(hearth gc --keep 1)" '^image [0-9a-f]{12} agent$'
+
+refused "a duration needs its unit" 64 'expected a number with' hearth gc --unused-for 30
+refused "a number is a number" 64 'expected a number of images' hearth gc --keep some
+same "where there is no store there is nothing to collect" "$(HEARTH_DATA=$work/none hearth gc --json | jq .blobs)" 0
+mkdir -m 700 "$work/other"
+echo 99 >"$work/other/VERSION"
+touch "$work/other/lock"
+refused "a store of another format is not touched" 65 'has format' hearth gc --data "$work/other"
+
+# A long bake, and collections of everything beside it.
+spec "$work/long.json" "$base" "RUN head -c 1000000 /dev/urandom > /first" \
+	"RUN echo started; i=0; while [ ! -e /proc/sys/nothing ] && [ \$i -lt 30 ]; do sleep 0.1; i=\$((i + 1)); done; sha256sum /first > /sum" \
+	"RUN sha256sum -c /sum"
+"$HEARTH" bake "$work/long.json" --progress plain >"$work/long.out" 2>&1 &
+bake=$!
+wait_for 30 grep -qx '.*started' "$work/long.out" || cat "$work/long.out"
+rounds=0
+while kill -0 $bake 2>/dev/null; do
+	hearth gc --all --json >"$work/gc.json" || break
+	rounds=$((rounds + 1))
+done
+status=0
+wait $bake || status=$?
+same "a bake beside $rounds collections of everything ends well" "$status" 0
+check "there were some" test "$rounds" -gt 3
+[ "$status" = 0 ] || cat "$work/long.out"
+long=$(tail -n 1 "$work/long.out")
+check "what it made is whole, or was removed whole" bake "$work/long.json" --output "oci:$work/long:1"
+check "and can be read" skopeo --insecure-policy copy -q "oci:$work/long:1" "dir:$work/long-copy"
+holds "its name was printed last" "$long" '^sha256:'
+
+hearth gc --all --json >"$work/first.json" & first=$!
+hearth gc --all --json >"$work/second.json" & second=$!
+status=0
+wait $first && wait $second || status=$?
+same "two collections at once take turns" "$status" 0
+nothing_left "nothing is left over"
+finish
