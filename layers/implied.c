@@ -8,6 +8,7 @@
 #include "layers/dirs_priv.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/xattr.h>
 
 #define IMPLIED_OPEN (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -97,6 +98,32 @@ static int implied_ask(int rootfd, struct str path, int *out, struct err *err)
 		return hides ? IMPLIED_STOP : IMPLIED_GO_ON;
 	*out = steal_fd(&fd);
 	return IMPLIED_SAID;
+}
+
+void implied_seen_done(struct implied_seen *seen)
+{
+	for (size_t i = 0; i < IMPLIED_SEEN_MAX; i++)
+		free(seen->paths[i]);
+	*seen = (struct implied_seen){0};
+}
+
+/* Whether the path was looked at in a tree above; from now on it was. */
+static bool implied_was_seen(const struct correction *correction)
+{
+	struct str path = buf_str(&correction->path);
+	uint32_t hash = 2166136261; /* FNV-1a */
+	char **place;
+
+	for (size_t i = 0; i < path.len; i++)
+		hash = (hash ^ (unsigned char)path.ptr[i]) * 16777619;
+	place = &correction->stack->seen->paths[hash % IMPLIED_SEEN_MAX];
+	if (*place && str_equal(str_of(*place), path))
+		return true;
+	free(*place);
+	*place = strdup(path.ptr);
+	if (!*place)
+		abort();
+	return false;
 }
 
 /* 1 and the highest directory below that has an entry, 0 there is none, -1. */
@@ -195,8 +222,10 @@ static int implied_repeat(struct correction *correction, struct level *level, st
 static int implied_correct_one(struct correction *correction, struct level *level, struct err *err)
 {
 	auto_close int belowfd = -1;
-	int found = implied_find(correction, &belowfd, err);
+	int found = 0;
 
+	if (!implied_was_seen(correction))
+		found = implied_find(correction, &belowfd, err);
 	if (found <= 0)
 		return found;
 	found = implied_is_right(correction, level->fd, belowfd, err);

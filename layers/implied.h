@@ -6,7 +6,7 @@
  * below leaves /tmp as they have it. But its tree has a directory tmp, and
  * overlayfs shows the highest one's mode and owner. So a tree marks what it
  * only implies, and where trees below say otherwise, a directory that repeats
- * what they say is stacked right above it.
+ * what they say is stacked right above the highest such tree.
  */
 #pragma once
 
@@ -15,11 +15,25 @@
 #define IMPLIED_MARK "trusted.hearth.implied"  /* on a directory without an entry */
 #define IMPLIED_BELOW "trusted.hearth.implies" /* on all those above it */
 
+/*
+ * Paths that were looked at in trees above: what they show there is seen, and
+ * not what trees below have. So a path that 400 layers imply is asked for once
+ * and corrected once, by who corrects tree after tree from the highest down.
+ * Memory: IMPLIED_SEEN_MAX paths; others may be corrected twice, to the same.
+ */
+#define IMPLIED_SEEN_MAX ((size_t)256)
+struct implied_seen {
+	char *paths[IMPLIED_SEEN_MAX]; /* owned, each at its hash's place */
+};
+
+void implied_seen_done(struct implied_seen *seen);
+
 /* Trees that are stacked: diff_ids[lowest] is the lowest. */
 struct implied_stack {
 	int treesfd;
 	const struct digest *diff_ids;
 	size_t lowest;
+	struct implied_seen *seen; /* in these very trees */
 };
 
 /*
@@ -28,6 +42,12 @@ struct implied_stack {
  */
 int implied_correct(const struct implied_stack *stack, size_t top, int dirfd, const char *name,
 		    struct err *err) MUST_CHECK;
+
+static inline void auto_implied_seen_release(struct implied_seen *seen)
+{
+	implied_seen_done(seen);
+}
+#define auto_implied_seen AUTO(implied_seen)
 
 /* Make one directory what another is in all but what it holds: owner, mode, xattrs, time. */
 int implied_copy(int fd, int fromfd, struct err *err) MUST_CHECK;

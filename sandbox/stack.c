@@ -103,15 +103,17 @@ const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX])
 
 int stack_correct(const struct stack *stack, struct err *err)
 {
-	struct implied_stack trees = {.treesfd = stack->treesfd, .diff_ids = stack->diff_ids};
+	auto_implied_seen struct implied_seen seen = {0};
+	struct implied_stack trees = {
+		.treesfd = stack->treesfd, .diff_ids = stack->diff_ids, .seen = &seen};
 	char name[STACK_NAME_MAX];
 
 	if (stack_find_lowest(stack, &trees.lowest, err) < 0)
 		return -1;
-	for (size_t i = trees.lowest + 1; i < stack->diff_id_count; i++) {
-		if (implied_correct(&trees, i, stack->ownfd, stack_correction_name(i, name), err) <
-		    0)
-			return err_ctx(err, "layer %zu", i + 1);
+	for (size_t i = stack->diff_id_count; i > trees.lowest + 1; i--) {
+		if (implied_correct(&trees, i - 1, stack->ownfd, stack_correction_name(i - 1, name),
+				    err) < 0)
+			return err_ctx(err, "layer %zu", i);
 	}
 	return 0;
 }

@@ -67,7 +67,8 @@ static void add_tree(struct implying *implying, const struct tar_entry *entries)
 /* What is stacked above the highest tree: its listing, or nothing. */
 static void check_correction(struct implying *implying, size_t lowest, const char *expected)
 {
-	const struct implied_stack stack = {implying->dirfd, implying->ids, lowest};
+	auto_implied_seen struct implied_seen seen = {0};
+	const struct implied_stack stack = {implying->dirfd, implying->ids, lowest, &seen};
 	auto_buf struct buf list = BUF_INIT(LISTING_MAX);
 	auto_close int fd = -1;
 	struct err err = {0};
@@ -133,6 +134,26 @@ static void trees_that_imply_it_as_well_are_passed(void **state)
 	check_correction(*state, 0, ". 040755 0:0 @0.000000000\ntmp 041777 0:0 @0.000000000\n");
 }
 
+static void only_the_highest_tree_is_corrected(void **state)
+{
+	struct implying *implying = *state;
+	auto_implied_seen struct implied_seen seen = {0};
+	const struct implied_stack stack = {implying->dirfd, implying->ids, 0, &seen};
+	struct err err = {0};
+
+	add_tree_of(implying, {.name = "./", .type = '5'},
+		    {.name = "opt/", .type = '5', .mode = 0700},
+		    {.name = "tmp/", .type = '5', .mode = 01777});
+	add_tree_of(implying, {.name = "opt/x"}, {.name = "tmp/x"});
+	add_tree_of(implying, {.name = "tmp/y"});
+	add_tree_of(implying, {.name = "tmp/z"});
+	assert_int_equal(implied_correct(&stack, 3, implying->dirfd, "third", &err), 1);
+	assert_int_equal(implied_correct(&stack, 2, implying->dirfd, "second", &err), 0);
+	assert_int_equal(implied_correct(&stack, 1, implying->dirfd, "first", &err), 1);
+	assert_int_equal(faccessat(implying->dirfd, "first/opt", F_OK, 0), 0);
+	assert_int_equal(faccessat(implying->dirfd, "first/tmp", F_OK, 0), -1);
+}
+
 /* tmp and opt/a were; opt was only emptied. */
 static void what_was_removed_says_nothing(void **state)
 {
@@ -189,6 +210,7 @@ int main(void)
 		implied_test(the_root_is_one_of_them),
 		implied_test(ways_to_them_are_as_the_tree_has_them),
 		implied_test(trees_that_imply_it_as_well_are_passed),
+		implied_test(only_the_highest_tree_is_corrected),
 		implied_test(what_was_removed_says_nothing),
 		implied_test(below_what_is_opaque_nothing_is_asked),
 		implied_test(trees_below_the_lowest_are_not_asked),
