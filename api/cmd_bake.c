@@ -5,6 +5,7 @@
 #include "api/human.h"
 #include "api/progress.h"
 #include "api/secret_option.h"
+#include "api/send.h"
 #include "api/settings.h"
 #include "api/spec_file.h"
 #include "bake/bake.h"
@@ -127,6 +128,51 @@ static int bake_output(struct cmd_bake *cmd, const struct digest *image, struct 
 	return 0;
 }
 
+/* What is pushed to: the spec's references and the command's. The caller frees the array. */
+static struct str *bake_pushes(const struct cli *cli, const struct spec *spec, size_t *out_count)
+{
+	struct cli_value given = cli_list(cli, "push");
+	struct str *all = calloc(spec->push_count + given.count + 1, sizeof(*all));
+
+	if (!all)
+		abort();
+	for (size_t i = 0; i < spec->push_count; i++)
+		all[i] = spec->push[i];
+	for (size_t i = 0; i < given.count; i++)
+		all[spec->push_count + i] = str_of(given.at[i]);
+	*out_count = spec->push_count + given.count;
+	return all;
+}
+
+static int bake_check_pushes(const struct cli *cli, const struct spec *spec, struct err *err)
+{
+	size_t count;
+	auto_free struct str *all = bake_pushes(cli, spec, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
+
+		if (send_name(all[i], &canonical, err) < 0)
+			return err_ctx(err, "push");
+		if (memchr(canonical.ptr, '@', canonical.len))
+			return err_set(err, ERR_INVALID,
+				       "push: %s: nobody knows the image's digest yet",
+				       canonical.ptr);
+	}
+	return 0;
+}
+
+static int bake_push(struct cmd_bake *cmd, const struct spec *spec, const struct digest *image,
+		     struct err *err)
+{
+	const struct send send = {
+		.cli = cmd->cli, .store = cmd->store, .progress = cmd->progress, .image = *image};
+	size_t count;
+	auto_free struct str *all = bake_pushes(cmd->cli, spec, &count);
+
+	return send_image_to_all(&send, all, count, err);
+}
+
 static int bake_keep(struct cmd_bake *cmd, const struct spec *spec, const struct digest *image,
 		     struct err *err)
 {
@@ -136,7 +182,9 @@ static int bake_keep(struct cmd_bake *cmd, const struct spec *spec, const struct
 		if (bake_tag(cmd, spec, tags.at[i], image, err) < 0)
 			return err_ctx(err, "--tag %s", tags.at[i]);
 	}
-	return bake_output(cmd, image, err);
+	if (bake_output(cmd, image, err) < 0)
+		return -1;
+	return bake_push(cmd, spec, image, err);
 }
 
 static json_t *bake_json(const struct cmd_bake *cmd, const struct bake_result *result)
@@ -287,6 +335,8 @@ static int run(struct cli *cli, struct err *err)
 	if (result == 0)
 		result = bake_set_compression(cli, &spec, err);
 	if (result == 0)
+		result = bake_check_pushes(cli, &spec, err);
+	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
 	progress_close(cmd.progress);
 	lease_close(cmd.lease);
@@ -307,6 +357,7 @@ static const struct cli_option options[] = {
 	{"from-step", "N", "run step N and those after it anew", false},
 	{"compression", "KIND", "of the image's own layers: zstd (default) or gzip", false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
+	{"push", "REFERENCE", "push the image there, too, as the spec's push says", true},
 	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},
 	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
 	ACCESS_OPTIONS,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_push.c - `hearth push`: an image of the store, to a registry. */
-#include "api/access.h"
-#include "api/cli.h"
 #include "api/human.h"
 #include "api/lookup.h"
-#include "api/progress.h"
+#include "api/send.h"
 #include "api/settings.h"
-#include "bake/publish.h"
 
 struct cmd_push {
 	struct cli *cli;
@@ -22,18 +19,12 @@ static int push_name(struct cmd_push *cmd, struct err *err)
 {
 	const struct cli *cli = cmd->cli;
 	struct str text = str_of(cli->args[cli->arg_count - 1]);
-	struct reference reference;
 	struct str hex;
 
 	if (cli->arg_count == 1 && lookup_hex(text, &hex))
 		return err_set(err, ERR_INVALID,
 			       "a digest does not say where to; name a registry's reference, too");
-	if (reference_parse(text, &reference, err) < 0)
-		return -1;
-	if (reference.kind != REFERENCE_REGISTRY)
-		return err_set(err, ERR_INVALID, "%s is no registry's; expected HOST/NAME[:TAG]",
-			       text.ptr);
-	return reference_format(&reference, &cmd->canonical, err);
+	return send_name(text, &cmd->canonical, err);
 }
 
 static void push_print(const struct cmd_push *cmd)
@@ -53,23 +44,16 @@ static void push_print(const struct cmd_push *cmd)
 	json_decref(value);
 }
 
-static int push_call(struct cmd_push *cmd, struct err *err)
+static int push_send(struct cmd_push *cmd, struct err *err)
 {
-	const struct asker asker = {
-		.store = cmd->store,
-		.worker_path = cmd->cli->puller_path,
-		.cancel = cmd->cli->cancel,
-	};
-	const struct publish_request request = {
-		.reference = buf_str(&cmd->canonical),
-		.manifest = cmd->image,
-		.plain_http = cli_has(cmd->cli, "plain-http"),
-		.ca_file = cli_text(cmd->cli, "ca-file"),
-		.user = str_of(cmd->credentials.user),
-		.password = &cmd->credentials.password,
-	};
+	const struct send send = {.cli = cmd->cli,
+				  .store = cmd->store,
+				  .progress = cmd->progress,
+				  .reference = buf_str(&cmd->canonical),
+				  .image = cmd->image,
+				  .credentials = &cmd->credentials};
 
-	if (publish_image(&asker, &request, progress_event, cmd->progress, err) < 0)
+	if (send_image(&send, err) < 0)
 		return -1;
 	progress_close(steal_ptr(&cmd->progress));
 	push_print(cmd);
@@ -87,7 +71,7 @@ static int push_all(struct cmd_push *cmd, struct err *err)
 	    progress_open(cli_text(cli, "progress"), terminal, columns, cli->cancel, &cmd->progress,
 			  err) < 0)
 		return err_ctx(err, "push %s", cli->args[0]);
-	return push_call(cmd, err); /* it says what it pushed */
+	return push_send(cmd, err); /* it says what it pushed */
 }
 
 static int run(struct cli *cli, struct err *err)

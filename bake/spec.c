@@ -112,7 +112,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 		const char *key;
 		bool asked;
 	} later[] = {
-		{"push", json_array_size(json_object_get(image, "push")) > 0},
 		{"cache", json_object_size(json_object_get(image, "cache")) > 0},
 		{"network.egress.mode other than open",
 		 json_is_string(mode) && strcmp(json_string_value(mode), "open") != 0},
@@ -130,22 +129,24 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 	return 0;
 }
 
-static int spec_read_steps(const json_t *image, const char *path, struct spec *out, struct err *err)
+/* The strings of an array; they lie in the document. */
+static int spec_read_list(const json_t *image, const char *path, const char *key, size_t max,
+			  struct str **out, size_t *out_count, struct err *err)
 {
-	json_t *steps = NULL;
-	json_t *step;
+	json_t *list = NULL;
+	json_t *item;
 	size_t i;
 
-	if (json_get_array(image, path, "steps", &steps, err) < 0)
+	if (json_get_array(image, path, key, &list, err) < 0)
 		return -1;
-	if (json_array_size(steps) > SPEC_STEPS_MAX)
-		return err_set(err, ERR_LIMIT, "%s%ssteps: more than %d", path, *path ? "." : "",
-			       SPEC_STEPS_MAX);
-	out->steps = calloc(json_array_size(steps) + 1, sizeof(*out->steps));
-	if (!out->steps)
+	if (json_array_size(list) > max)
+		return err_set(err, ERR_LIMIT, "%s%s%s: more than %zu", path, *path ? "." : "", key,
+			       max);
+	*out = calloc(json_array_size(list) + 1, sizeof(**out));
+	if (!*out)
 		abort();
-	json_array_foreach(steps, i, step) out->steps[i] = json_str(step);
-	out->step_count = json_array_size(steps);
+	json_array_foreach(list, i, item)(*out)[i] = json_str(item);
+	*out_count = json_array_size(list);
 	return 0;
 }
 
@@ -238,7 +239,10 @@ static int spec_read_image(const json_t *image, const char *path, struct spec *o
 	out->timeout_ms = SPEC_TIMEOUT_DEFAULT_MS;
 	out->source_date_epoch = SPEC_EPOCH_OF_BASE;
 	if (spec_read_base(image, path, out, err) < 0 ||
-	    spec_read_steps(image, path, out, err) < 0 ||
+	    spec_read_list(image, path, "steps", SPEC_STEPS_MAX, &out->steps, &out->step_count,
+			   err) < 0 ||
+	    spec_read_list(image, path, "push", SPEC_PUSH_MAX, &out->push, &out->push_count, err) <
+		    0 ||
 	    spec_read_platform(image, path, out, err) < 0 ||
 	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
@@ -408,5 +412,6 @@ void spec_done(struct spec *spec)
 	json_decref(spec->warnings);
 	free(spec->steps);
 	free(spec->secrets);
+	free(spec->push);
 	*spec = (struct spec){0};
 }

@@ -17,6 +17,7 @@
 
 #define SPEC_MAX ((size_t)16 * 1024 * 1024)
 #define SPEC_STEPS_MAX 10000
+#define SPEC_PUSH_MAX 100
 #define SPEC_TIMEOUT_DEFAULT_MS 3600000
 #define SPEC_EPOCH_OF_BASE (-1)
 #define SPEC_EPOCH_MAX 253402300799 /* the year 9999 ends */
@@ -40,6 +41,8 @@ struct spec {
 	struct str base;
 	struct str *steps; /* owned array; each a whole instruction text */
 	size_t step_count;
+	struct str *push; /* owned array; references to push the image to */
+	size_t push_count;
 	struct platform platform;     /* the host's where the spec has none */
 	struct str context;           /* a directory as written, or "" */
 	enum layer_codec compression; /* of the image's own layers */

@@ -55,7 +55,7 @@ static void an_image_alone_will_do(void **state)
 		"{\"base\": \"scratch\", \"platform\": \"linux/arm64/v8\", \"context\": \"src\","
 		" \"timeoutMs\": 5000, \"compression\": \"gzip\", \"reproducible\": true,"
 		" \"resources\": {\"cpu\": 1.5, \"memoryMb\": 512, \"pids\": 100},"
-		" \"secrets\": [], \"push\": [], \"cache\": {}, \"steps\": null,"
+		" \"secrets\": [], \"push\": [\"r.com/a:1\"], \"cache\": {}, \"steps\": null,"
 		" \"network\": {\"egress\": {\"mode\": \"open\"}},"
 		" \"rebake\": {\"cron\": \"0 3 * * *\", \"jitterMs\": 0}}";
 	auto_spec struct spec spec = {0};
@@ -176,16 +176,16 @@ static const struct {
 	{IMAGE("\"secrets\": [{}]"), ERR_INVALID, "secrets[0].id"},
 	{IMAGE("\"secrets\": [{\"id\": \"x\", \"src\": \"/f\"}]"), ERR_INVALID,
 	 "secrets[0].src: unknown key"},
-	{IMAGE("\"push\": [\"x\"]"), ERR_UNSUPPORTED, "push: not supported yet"},
+	{IMAGE("\"push\": \"x\""), ERR_INVALID, "push: expected an array, found a string"},
 	{IMAGE("\"cache\": {\"from\": [\"x\"]}"), ERR_UNSUPPORTED, "cache: not supported yet"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"deny\"}}"), ERR_UNSUPPORTED,
 	 "network.egress.mode"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"open\", \"deny\": [\"x\"]}}"),
 	 ERR_UNSUPPORTED, "network.egress.deny"},
 	{IMAGE("\"resources\": {\"diskMb\": 5}"), ERR_UNSUPPORTED, "resources.diskMb"},
-	{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"push\": "
-	 "[\"x\"]}}}",
-	 ERR_UNSUPPORTED, "sandbox.image.push: not supported yet"},
+	{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"cache\": "
+	 "{\"to\": [\"x\"]}}}}",
+	 ERR_UNSUPPORTED, "sandbox.image.cache: not supported yet"},
 };
 
 static void what_is_wrong_is_named_by_its_path(void **state)

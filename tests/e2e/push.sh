@@ -31,6 +31,17 @@ refused "what is not here is not found" 66 "no image" hearth push "$registry/acm
 refused "nobody listens there" 69 "push 127.0.0.1:1/a" hearth push "$digest" 127.0.0.1:1/a:1
 refused "a password needs a name" 64 "go together" hearth push "$digest" "$registry/a:1" --password-stdin
 
+# A bake pushes, too
+jq --arg a "$registry/baked/one:1" '. + {push: [$a]}' "$work/a.json" >"$work/p.json"
+same "a bake pushes to what its spec names" "$(bake "$work/p.json" --push "$registry/baked/two:1")" "$digest"
+same "which is there" "$(seen baked/one:1)" "$digest"
+same "and to what the command names" "$(seen baked/two:1)" "$digest"
+refused "a name that cannot be pushed to is refused before the bake" 64 "push: oci:x is no registry" \
+	hearth bake "$work/p.json" --push oci:x
+refused "one that fails says which did not" 69 "$digest is pushed to $registry/baked/one:1, $registry/baked/three:1: push 127.0.0.1:1/x:1" \
+	hearth bake "$work/p.json" --push 127.0.0.1:1/x:1 --push "$registry/baked/three:1"
+same "and the rest is there" "$(seen baked/three:1)" "$digest"
+
 # A registry with a password: me:secret
 locked=127.0.0.1:$(free_port)
 echo 'me:$2b$04$xjRrvKZIlqeSvUdcoW0bfOsoAeVJGRKZwnp1yfEDJvbKnEZjweGi6' >"$work/htpasswd"
