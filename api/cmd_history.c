@@ -12,6 +12,7 @@
 static json_t *history_row(const struct lookup *image, const json_t *entry, size_t *layer)
 {
 	json_t *row = json_object();
+	const struct descriptor *blob;
 	char text[DIGEST_TEXT_MAX];
 
 	(void)json_object_set(row, "created", json_object_get(entry, "created"));
@@ -21,12 +22,10 @@ static json_t *history_row(const struct lookup *image, const json_t *entry, size
 		(void)json_object_set_new(row, "layer", json_null());
 		return row;
 	}
-	(void)json_object_set_new(
-		row, "layer",
-		json_string(digest_format(&image->manifest.layers[*layer].digest, text)));
-	(void)json_object_set_new(row, "sizeBytes",
-				  json_integer((json_int_t)image->manifest.layers[*layer].size));
-	++*layer;
+	blob = &image->manifest.layers[(*layer)++];
+	(void)json_object_set_new(row, "layer", json_string(digest_format(&blob->digest, text)));
+	(void)json_object_set_new(row, "sizeBytes", json_integer((json_int_t)blob->size));
+	(void)json_object_set_new(row, "mediaType", json_from_str(blob->media_type));
 	return row;
 }
 
@@ -73,14 +72,17 @@ static int history_print(const json_t *row, struct err *err)
 	json_int_t linked = json_integer_value(json_object_get(row, "linkedBytes"));
 	char note[HUMAN_LINKED_MAX];
 	char size[HUMAN_TEXT_MAX] = "-";
+	const char *codec = "-";
 
-	if (json_is_string(json_object_get(row, "layer")))
+	if (json_is_string(json_object_get(row, "layer"))) {
 		human_size((uint64_t)json_integer_value(json_object_get(row, "sizeBytes")), size);
+		codec = manifest_layer_word(json_str(json_object_get(row, "mediaType")));
+	}
 	if (human_line(json_str(json_object_get(row, "created")), HISTORY_CREATED_COLUMNS, &created,
 		       err) < 0 ||
 	    human_line(json_str(json_object_get(row, "step")), HISTORY_COLUMNS, &step, err) < 0)
 		return -1;
-	(void)printf("%-19s %10s  %s\n", created.len > 0 ? created.ptr : "-", size,
+	(void)printf("%-19s %10s  %-5s  %s\n", created.len > 0 ? created.ptr : "-", size, codec,
 		     buf_str(&step).ptr);
 	if (linked > 0)
 		(void)printf("%-19s %10s  %s\n", "", "", human_linked((uint64_t)linked, note));
@@ -107,7 +109,7 @@ static int run(struct cli *cli, struct err *err)
 		human_json(rows, stdout);
 		return 0;
 	}
-	(void)printf("%-19s %10s  %s\n", "CREATED", "SIZE", "STEP");
+	(void)printf("%-19s %10s  %-5s  %s\n", "CREATED", "SIZE", "CODEC", "STEP");
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		if (history_print(json_array_get(rows, i), err) < 0)
 			return -1;

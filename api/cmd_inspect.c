@@ -28,10 +28,14 @@ static void inspect_layers(const struct lookup *image)
 	char digest[DIGEST_TEXT_MAX];
 	char size[HUMAN_TEXT_MAX];
 
-	for (size_t i = 0; i < image->manifest.layer_count; i++)
-		(void)printf("%-12s%s %10s\n", i == 0 ? "layers" : "",
-			     digest_format(&image->manifest.layers[i].digest, digest),
-			     human_size(image->manifest.layers[i].size, size));
+	for (size_t i = 0; i < image->manifest.layer_count; i++) {
+		const struct descriptor *layer = &image->manifest.layers[i];
+		auto_free char *type = human_text(layer->media_type);
+
+		(void)printf("%-12s%s %10s  %s\n", i == 0 ? "layers" : "",
+			     digest_format(&layer->digest, digest), human_size(layer->size, size),
+			     type);
+	}
 }
 
 static void inspect_print(const struct lookup *image)

@@ -15,6 +15,20 @@ const char *manifest_layer_type(enum layer_codec codec)
 	return types[codec];
 }
 
+const char *manifest_layer_word(struct str media_type)
+{
+	static const char *const words[] = {"gzip", "zstd", "tar"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+
+		if (media_type.len > len &&
+		    memcmp(media_type.ptr + media_type.len - len, words[i], len) == 0)
+			return words[i];
+	}
+	return "?";
+}
+
 int manifest_refuse(const char *what, const struct err *why, struct err *err)
 {
 	return err_set(err, why->kind == ERR_INVALID ? ERR_CORRUPT : why->kind, "%s: %s", what,

@@ -32,6 +32,9 @@
 /* The type of a layer that we made. */
 const char *manifest_layer_type(enum layer_codec codec);
 
+/* In one word, what a layer's type says that it is: gzip, zstd, tar, or a question mark. */
+const char *manifest_layer_word(struct str media_type);
+
 struct descriptor {
 	struct str media_type; /* borrowed from the document */
 	struct digest digest;

@@ -50,6 +50,11 @@ same "the option goes before the spec" "$(bake "$work/gzip.json" --context "$wor
 same "and says gzip as well" "$(bake "$work/zstd.json" --context "$work/context" --compression gzip)" "$gzip"
 refused "a codec that there is not" 64 '"xz": expected zstd or gzip' hearth bake "$work/zstd.json" --compression xz
 
+hearth bake "$work/gzip.json" --context "$work/context" --tag made:gzip >/dev/null 2>&1
+holds "inspect says what each layer is" "$(hearth inspect made:gzip)" '^layers +sha256:[0-9a-f]+ .* application/vnd.oci.image.layer.v1.tar\+gzip$'
+holds "history does in a word" "$(hearth history made:gzip)" ' gzip +COPY \. /copied/'
+same "and whole as JSON" "$(hearth history made:gzip --json | jq -c '[.[] | .mediaType | values | split(".") | last] | unique')" '["tar+gzip"]'
+
 # Foreign judges, on the very blobs.
 judged=0
 for layer in $(manifest "$work/gzip:x" | jq -r '.layers[1:][].digest' | cut -d: -f2); do

@@ -239,6 +239,22 @@ static void one_odd_entry_spoils_no_index(void **state)
 	assert_int_equal(chosen(index, "linux/amd64"), 0xaa);
 }
 
+static void a_layers_type_is_told_in_a_word(void **state)
+{
+	static const struct {
+		const char *type;
+		const char *word;
+	} cases[] = {{MEDIA_OCI_LAYER_GZIP, "gzip"}, {MEDIA_OCI_LAYER_ZSTD, "zstd"},
+		     {MEDIA_OCI_LAYER_TAR, "tar"},   {MEDIA_DOCKER_LAYER_GZIP, "gzip"},
+		     {"application/x-else", "?"},    {"", "?"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(manifest_layer_word(str_of(cases[i].type)), cases[i].word);
+	assert_string_equal(manifest_layer_type(LAYER_GZIP), MEDIA_OCI_LAYER_GZIP);
+	assert_string_equal(manifest_layer_type(LAYER_ZSTD), MEDIA_OCI_LAYER_ZSTD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +267,7 @@ int main(void)
 		cmocka_unit_test(the_only_entry_needs_no_platform),
 		cmocka_unit_test(choose_says_what_there_is),
 		cmocka_unit_test(one_odd_entry_spoils_no_index),
+		cmocka_unit_test(a_layers_type_is_told_in_a_word),
 	};
 
 	return cmocka_run_group_tests_name("registry/manifest", tests, NULL, NULL);
