@@ -405,11 +405,6 @@ int source_walk(struct source *source, const struct source_visitor *visitor, str
 	return source_visit_top(&walk, &entry, err);
 }
 
-static bool source_zeros(struct str bytes)
-{
-	return bytes.ptr[0] == '\0' && memcmp(bytes.ptr, bytes.ptr + 1, bytes.len - 1) == 0;
-}
-
 /* Where the next data may be, from offset on, at a block's start; size when there is none. */
 static off_t source_skip_hole(const struct source_entry *entry, off_t offset)
 {
@@ -448,7 +443,7 @@ int source_read(const struct source_entry *entry, const struct cancel *cancel, s
 			break;
 		if (cancel_check(cancel, err) < 0)
 			return -1;
-		if (!source_zeros(bytes) && fn(ctx, (uint64_t)offset, bytes, err) < 0)
+		if (!str_is_zero(bytes) && fn(ctx, (uint64_t)offset, bytes, err) < 0)
 			return -1;
 		offset = source_skip_hole(entry, offset + (off_t)SOURCE_BLOCK);
 	}

@@ -40,7 +40,11 @@ struct diff_spec {
 	int upperfd;
 	int lowerfd; /* merged view of everything below, or -1 for nothing */
 	enum layer_codec codec;
-	const int64_t *clamp; /* NULL, or: later times become this, in seconds */
+	/*
+	 * NULL, or seconds, for a layer that depends on the bytes alone: later times
+	 * become this, and zeros are holes whatever the file system says.
+	 */
+	const int64_t *clamp;
 	const struct cancel *cancel;
 	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX: what is made can be unpacked */
 };

@@ -212,7 +212,7 @@ int diff_emit_file(struct diff *diff, struct diff_dir *dir, int fd, const struct
 		return err_set(err, ERR_UNSUPPORTED,
 			       "it has %lld bytes, and no file may have more than %lld",
 			       (long long)stat->st_size, (long long)UNPACK_FILE_MAX);
-	diff_extents_read(&diff->extents, fd, stat);
+	diff_extents_read(&diff->extents, fd, stat, diff->spec->clamp ? diff->block : NULL);
 	diff_entry_time(diff, &entry.stat);
 	if (diff_tar_file(diff->tar, &entry, &diff->extents, err) < 0 ||
 	    emit_data(diff, fd, stat->st_size, err) < 0 || check_unchanged(fd, stat, err) < 0)

@@ -55,8 +55,11 @@ struct extents {
 	size_t count;
 };
 
-/* What is no hole, in order and apart. */
-void diff_extents_read(struct extents *extents, int fd, const struct stat *stat);
+/*
+ * What is no hole, in order and apart: as the file system has it, or by the
+ * bytes alone where there is a block (DIFF_BLOCK) to read them into.
+ */
+void diff_extents_read(struct extents *extents, int fd, const struct stat *stat, char *block);
 
 struct diff_tar;
 int diff_tar_open(const struct diff_out *out, struct diff_tar **out_tar, struct err *err)

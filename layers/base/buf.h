@@ -71,6 +71,13 @@ static inline bool str_equal(struct str a, struct str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* There are bytes, and all of them are 0. */
+static inline bool str_is_zero(struct str bytes)
+{
+	return bytes.len > 0 && bytes.ptr[0] == '\0' &&
+	       memcmp(bytes.ptr, bytes.ptr + 1, bytes.len - 1) == 0;
+}
+
 static inline bool str_starts(struct str text, struct str prefix)
 {
 	return text.len >= prefix.len && memcmp(text.ptr, prefix.ptr, prefix.len) == 0;

@@ -80,6 +80,12 @@ same "the base's layers are untouched" "$(layers first "$first" | jq -c '[.[].di
 	"$(jq -c '[.layers[].digest]' "$work/base/blobs/sha256/$(jq -r '.manifests[0].digest' "$work/base/index.json" | cut -d: -f2)")"
 same "a step that changes nothing but times has no layer" "$(config "$work/first" "$first" '[.history[-2:][].empty_layer == true]')" '[true,false]'
 
+jq '.compression = "gzip"' "$work/spec.json" >"$work/gzip.json"
+zipped=$(bake "$work/gzip.json" --context "$work/context")
+same "with gzip it is another image" "$(cached)" ${#steps[@]}
+same "and that one everywhere, though its steps were never zstd" \
+	"$(bake "$work/gzip.json" --context "$work/context" --data "$work/zipped")" "$zipped"
+
 # A time of the user's.
 dated=$(SOURCE_DATE_EPOCH=1000000000 bake "$work/spec.json" --context "$work/context" --output "oci:$work/dated:x")
 same "SOURCE_DATE_EPOCH is the latest time" "$(times "$work/dated" "$dated")" "2001-09-09 01:46:40"

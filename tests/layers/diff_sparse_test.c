@@ -134,11 +134,11 @@ static void a_file_of_many_pieces_has_fewer_and_larger_ones(void **state)
 	for (off_t i = 0; i < DIFF_EXTENTS_MAX; i++)
 		assert_int_equal(pwrite(fd, "x", 1, i * gap), 1);
 	assert_int_equal(ftruncate(fd, size) | fstat(fd, &stat), 0);
-	diff_extents_read(&extents, fd, &stat);
+	diff_extents_read(&extents, fd, &stat, NULL);
 	assert_int_equal(extents.count, DIFF_EXTENTS_MAX);
 	check_covers(fd, &extents, size);
 	assert_int_equal(pwrite(fd, "x", 1, size / 2), 1);
-	diff_extents_read(&extents, fd, &stat);
+	diff_extents_read(&extents, fd, &stat, NULL);
 	assert_int_equal(extents.count, 2);
 	check_covers(fd, &extents, size);
 }
@@ -154,6 +154,33 @@ static void ordinary_files_are_never_sparse(void **state)
 	assert_null(memmem(stacking->tar.ptr, stacking->tar.len, "GNU.sparse", 10));
 	stack_step(stacking, "truncate -s 1048576 large");
 	assert_non_null(memmem(stacking->tar.ptr, stacking->tar.len, "GNU.sparse.major=1", 18));
+}
+
+/* The same bytes on any file system, and whoever wrote them, are the same layer. */
+static void a_clamped_layer_depends_on_the_bytes_alone(void **state)
+{
+	static const char *const scripts[] = {
+		"truncate -s 4M f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc status=none",
+		"head -c 4M /dev/zero >f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc "
+		"status=none",
+		"fallocate -l 4M f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc status=none",
+	};
+	struct digest first;
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		struct stacking *stacking = *state;
+		struct digest digest;
+
+		stacking->clamp = 0x7fffffffffff;
+		stack_step(stacking, scripts[i]);
+		stack_step(stacking, "touch -d @5 f");
+		digest_of(buf_str(&stacking->tar), &digest);
+		if (i == 0)
+			first = digest;
+		assert_true(digest_equal(&first, &digest));
+		assert_true(stacking->tar.len < 100000);
+		assert_int_equal(stacking_teardown(state) + stacking_setup(state), 0);
+	}
 }
 
 /* ext4 has none, so this one lies in memory. */
@@ -181,6 +208,7 @@ int main(void)
 		stack_test(holes_are_kept_wherever_they_are),
 		stack_test(a_file_of_many_pieces_has_fewer_and_larger_ones),
 		stack_test(ordinary_files_are_never_sparse),
+		stack_test(a_clamped_layer_depends_on_the_bytes_alone),
 		stack_test(a_file_larger_than_any_is_refused),
 	};
 
