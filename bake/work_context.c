@@ -7,8 +7,8 @@
  * The directory gets its name when all of the tar was good.
  */
 #include "bake/tarball.h"
-#include "bake/wire.h"
 #include "bake/work.h"
+#include "bake/work_call.h"
 #include "layers/base/ring.h"
 #include "layers/base/thread.h"
 #include "layers/layer.h"
@@ -16,13 +16,13 @@
 #include "layers/unpack.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 
 #define CONTEXT_RING_BYTES ((size_t)1024 * 1024)
 #define CONTEXT_NAME "context" /* in the staging directory */
 
 struct context_work {
+	struct work_call *call;
 	struct store *store;
 	struct digest digest;
 	struct staging staging;
@@ -31,14 +31,19 @@ struct context_work {
 	struct err inflate_err; /* read after the join */
 };
 
-/* An asker that says anything, or is gone, has left. */
+static inline void auto_context_work_release(struct context_work *work)
+{
+	if (work->ring.bytes)
+		ring_done(&work->ring);
+	staging_close(&work->staging);
+}
+
 static int work_context_take(struct sink *sink, struct str bytes, struct err *err)
 {
 	struct context_work *work = container_of(sink, struct context_work, plain);
-	struct pollfd asker = {.fd = WORK_FD_ASKER, .events = POLLIN};
 
-	if (poll(&asker, 1, 0) != 0)
-		return err_set(err, ERR_CANCELLED, "cancelled");
+	if (cancel_check(&work->call->cancel, err) < 0)
+		return -1;
 	return work->ring.sink.write(&work->ring.sink, bytes, err);
 }
 
@@ -96,47 +101,27 @@ static int work_context_place(struct context_work *work, struct err *err)
 	return meta_commit(steal_ptr(&meta), err);
 }
 
-static int work_context_open(struct context_work *work, struct err *err)
+static int work_context_make(struct work_call *call, json_t **out, struct err *err)
 {
-	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
-	AUTO(json) json_t *request = NULL;
-	struct store_options options = {0};
-	struct str path;
+	AUTO(context_work)
+	struct context_work work = {
+		.call = call,
+		.store = call->store,
+		.staging = STAGING_INIT,
+		.plain.write = work_context_take,
+	};
 	struct str digest;
-	int64_t map_bytes;
 
-	if (work_receive(&payload, err) < 0 ||
-	    json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &request, err) < 0 ||
-	    json_need_string(request, "", "store", &path, err) < 0 ||
-	    json_need_int(request, "", "mapBytes", &map_bytes, err) < 0 ||
-	    json_need_string(request, "", "digest", &digest, err) < 0 ||
-	    digest_parse(digest, &work->digest, err) < 0 || work_need_root(err) < 0)
+	if (json_need_string(call->request, "", "digest", &digest, err) < 0 ||
+	    digest_parse(digest, &work.digest, err) < 0 || work_need_root(err) < 0 ||
+	    ring_init(&work.ring, CONTEXT_RING_BYTES, err) < 0 ||
+	    work_context_stage(&work, err) < 0 || work_context_place(&work, err) < 0)
 		return -1;
-	options.path = path.ptr;
-	options.map_bytes = (uint64_t)map_bytes;
-	if (store_open(&options, &work->store, err) < 0)
-		return -1;
-	return ring_init(&work->ring, CONTEXT_RING_BYTES, err);
+	*out = json_object();
+	return 0;
 }
 
 int work_context(void)
 {
-	struct context_work work = {.staging = STAGING_INIT, .plain.write = work_context_take};
-	struct err err = {0};
-	struct err gone;
-	int result = -1;
-
-	if (work_context_open(&work, &err) == 0 && work_context_stage(&work, &err) == 0)
-		result = work_context_place(&work, &err);
-
-	AUTO(json) json_t *answer = result == 0 ? json_object() : wire_error(&err, 0);
-
-	if (work.ring.bytes)
-		ring_done(&work.ring);
-	staging_close(&work.staging);
-	store_close(work.store);
-	if (wire_send_json(WORK_FD_ASKER, result == 0 ? WIRE_RESULT : WIRE_ERROR, answer, &gone) <
-	    0)
-		return 1;
-	return result == 0 ? 0 : 1;
+	return work_call_run(work_context_make);
 }

@@ -101,6 +101,36 @@ done
 hearth bake "$work/all.json" --context "$work/link.tar" >/dev/null 2>&1 || true
 check "nothing has left its directory" test ! -e "$work/escaped" -a ! -e /escaped -a ! -e "$work/data/escaped"
 
+# What was read is remembered, and a bake that finds everything writes nothing.
+stored() # what lies in the data directory; readers of LMDB leave a trace in its lock alone
+{
+	find "$HEARTH_DATA" ! -name lock.mdb ! -path '*/run/*' -printf '%p %s %T@\n' | sort
+}
+
+mkdir "$work/many"
+for n in {1..300}; do echo "$n" >"$work/many/file-$n"; done
+spec "$work/many.json" scratch "COPY . /srv/"
+bake "$work/many.json" --context "$work/many" >/dev/null
+remembered() # once the youngest file is older than the clock's tick
+{
+	before=$(stored)
+	bake "$work/many.json" --context "$work/many" >/dev/null
+	[ "$(stored)" = "$before" ]
+}
+check "a bake that finds everything writes nothing" wait_for 5 remembered
+same "and does not open what it has read" "$(strace -f -e trace=openat "$HEARTH" bake "$work/many.json" --context "$work/many" 2>&1 | grep -c '"file-')" 0
+first=$(bake "$work/many.json" --context "$work/many")
+touch -r "$work/many/file-1" "$work/stamp"
+echo X >"$work/many/file-1"
+touch -r "$work/stamp" "$work/many/file-1"
+check "another content under an old time is noticed" test "$(bake "$work/many.json" --context "$work/many")" != "$first"
+echo 1 >"$work/many/file-1"
+same "and the old one is found again" "$(bake "$work/many.json" --context "$work/many") $(cached)" "$first 1"
+touch "$work/many/file-2"
+same "a touch is no change" "$(bake "$work/many.json" --context "$work/many") $(cached)" "$first 1"
+printf X | dd of="$HEARTH_DATA/contexts/$(ls -t "$HEARTH_DATA/contexts" | head -n 1)" bs=1 seek=300 conv=notrunc status=none
+same "damaged memory is none" "$(bake "$work/many.json" --context "$work/many") $(cached)" "$first 1"
+
 # Only what COPY needs is read.
 mkdir "$context/other"
 mknod "$context/other/device" c 1 3

@@ -97,7 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (memcmp(tar + at + 257, "ustar", 5) == 0)
 			fuzz_repair(tar + at);
 	}
-	if (unpack_tar(tree, &source.source, &limits, &err) < 0 && err.kind == ERR_NONE)
+	/* As a layer, or as a context. */
+	if ((size % 2 ? unpack_files : unpack_tar)(tree, &source.source, &limits, &err) < 0 &&
+	    err.kind == ERR_NONE)
 		abort();
 	fuzz_check(outer, &before);
 	scratch_remove(path);
