@@ -40,7 +40,7 @@ static void bake_hear_pull(void *ctx, const json_t *progress)
 static int bake_check_context(const struct bake *bake, const struct instruction *instruction,
 			      struct err *err)
 {
-	if (instruction->kind != INSTRUCTION_COPY)
+	if (instruction->kind != INSTRUCTION_COPY || instruction->from)
 		return 0;
 	if (bake->options->contextfd >= 0)
 		return context_check(bake->options->contextfd, err);

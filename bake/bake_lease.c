@@ -27,20 +27,39 @@ static int bake_name_steps(struct bake *bake, struct lease *lease, struct err *e
 	return 0;
 }
 
-int bake_rest(struct bake *bake, struct err *err)
+int bake_name_held(struct bake *bake, struct err *err)
 {
 	struct lease *lease = bake->options->lease;
 	static const struct digest scratch;
 
-	bake_end_snapshot(bake);
 	if (!lease)
 		return 0;
 	if (bake->named_layers == 0 && !digest_equal(&bake->base, &scratch) &&
 	    lease_add(lease, &bake->base, err) < 0)
 		return -1;
-	if (bake_name_layers(bake, lease, err) < 0 || bake_name_steps(bake, lease, err) < 0)
+	if (bake_name_layers(bake, lease, err) < 0)
 		return -1;
-	return lease_rest(lease, err);
+	return bake_name_steps(bake, lease, err);
+}
+
+int bake_name_image(struct bake *bake, const struct from *from, struct err *err)
+{
+	struct lease *lease = bake->options->lease;
+
+	for (size_t i = 0; lease && i < from->layer_count; i++) {
+		if (lease_add(lease, &from->layers[i].blob, err) < 0 ||
+		    lease_add(lease, &from->layers[i].diff_id, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int bake_rest(struct bake *bake, struct err *err)
+{
+	bake_end_snapshot(bake);
+	if (bake_name_held(bake, err) < 0)
+		return -1;
+	return bake->options->lease ? lease_rest(bake->options->lease, err) : 0;
 }
 
 int bake_resume(struct bake *bake, struct err *err)

@@ -5,6 +5,7 @@
 #include "bake/asker.h"
 #include "bake/bake.h"
 #include "bake/convert_request.h"
+#include "bake/from.h"
 #include "bake/key.h"
 #include "bake/sweeper.h"
 #include "bake/task.h"
@@ -34,8 +35,15 @@ struct bake {
 struct bake_key {
 	struct key_parts parts;
 	struct digest content; /* of COPY's sources */
+	struct from from;      /* owned: COPY --from's image */
 	struct digest key;
 };
+
+static inline void auto_bake_key_release(struct bake_key *slot)
+{
+	from_done(&slot->from);
+}
+#define auto_bake_key AUTO(bake_key)
 
 /* The steps judged, the base resolved; bake_end() is due whatever is returned. */
 int bake_begin(struct bake *bake, const struct spec *spec, const struct bake_options *options,
@@ -76,6 +84,10 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 int bake_apply_record(struct bake *bake, const struct step_record *record, struct err *err)
 	MUST_CHECK;
 int bake_apply_nothing(struct bake *bake, struct err *err) MUST_CHECK;
+
+/* Name what was found so far, before something may rest; and an image that a step reads. */
+int bake_name_held(struct bake *bake, struct err *err) MUST_CHECK;
+int bake_name_image(struct bake *bake, const struct from *from, struct err *err) MUST_CHECK;
 
 /*
  * Around what takes long: collectors may work meanwhile, and all that was found

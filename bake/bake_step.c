@@ -95,6 +95,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 		     bool *out_shared, struct err *err)
 {
 	AUTO(json) json_t *components = bake_components(bake, key);
+	struct task_image image = {key->from.layers, key->from.layer_count};
 	struct task task;
 	int result;
 
@@ -104,6 +105,8 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 		return -1;
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
 	task.components = components;
+	task.images = &image;
+	task.image_count = image.layer_count > 0;
 	result = bake_rest(bake, err);
 	if (result == 0)
 		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
@@ -121,9 +124,22 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 	return step_find(bake->meta, key, with_details, out, err);
 }
 
+/* What is copied from an image is named by the whole of it. */
+static int bake_find_image(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+			   struct err *err)
+{
+	if (bake_name_held(bake, err) < 0 ||
+	    from_resolve(str_of(ready->from), bake->spec, bake->options, &bake->asker, &out->from,
+			 err) < 0 ||
+	    bake_name_image(bake, &out->from, err) < 0)
+		return -1;
+	out->content = out->from.chain_id;
+	return 0;
+}
+
 /* COPY's sources; other steps read nothing from outside. */
 static int bake_digest_sources(struct bake *bake, const struct instruction *ready,
-			       struct digest *out, struct err *err)
+			       struct bake_key *out, struct err *err)
 {
 	const struct context_sources sources = {
 		.fd = bake->options->contextfd,
@@ -137,8 +153,10 @@ static int bake_digest_sources(struct bake *bake, const struct instruction *read
 
 	if (ready->kind != INSTRUCTION_COPY)
 		return 0;
-	bake_end_snapshot(bake); /* it must not span the reading of files */
-	return context_digest(&sources, bake->options->cancel, out, err);
+	bake_end_snapshot(bake); /* it must not span the reading of files, or a pull */
+	if (ready->from)
+		return bake_find_image(bake, ready, out, err);
+	return context_digest(&sources, bake->options->cancel, &out->content, err);
 }
 
 int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
@@ -149,9 +167,10 @@ int bake_key_step(struct bake *bake, const struct instruction *ready, struct bak
 		.instruction = buf_str(&ready->text),
 		.content = ready->kind == INSTRUCTION_COPY ? &out->content : NULL,
 		.network_none = ready->network_none,
+		.detached = ready->link,
 		.clamp = bake_clamp(bake),
 	};
-	if (bake_digest_sources(bake, ready, &out->content, err) < 0)
+	if (bake_digest_sources(bake, ready, out, err) < 0)
 		return -1;
 	key_make(&out->parts, &out->key);
 	return 0;
@@ -175,7 +194,7 @@ static void bake_tell_done(const struct bake *bake, const struct step_record *re
 static int bake_made_step(struct bake *bake, const struct instruction *ready, struct err *err)
 {
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
-	struct bake_key key;
+	auto_bake_key struct bake_key key = {0};
 	bool shared = false;
 	bool cached;
 	int found = 0;

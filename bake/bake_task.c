@@ -6,14 +6,8 @@
 
 static void bake_task_layers(const struct bake *bake, struct task *task)
 {
-	task->layers = calloc(bake->state.layer_count + 1, sizeof(*task->layers));
-	if (!task->layers)
-		abort();
-	for (size_t i = 0; i < bake->state.layer_count; i++) {
-		task->layers[i].blob = bake->state.layers[i].blob;
-		task->layers[i].diff_id = bake->state.layers[i].diff_id;
-		task->layers[i].size = bake->state.layers[i].size;
-	}
+	task->parent = bake->state.chain_id;
+	task->layers = from_layers(&bake->state);
 	task->layer_count = bake->state.layer_count;
 }
 
@@ -96,14 +90,14 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 
 	*task = (struct task){
 		.key = *key,
-		.parent = bake->state.chain_id,
 		.kind = ready->kind,
 		.workdir = state_workdir(&bake->state).ptr,
 		.user = state_user(&bake->state).ptr,
 		.chown = ready->chown,
 		.chmod = ready->chmod,
 		.parents = ready->parents,
-		.content = parts->content,
+		.image_name = ready->from,
+		.content = ready->from ? NULL : parts->content, /* an image does not change */
 		.clamp = parts->clamp,
 		.network = ready->network_none ? NETWORK_NONE : NETWORK_OPEN,
 		.host_count = options->host_count,
@@ -114,7 +108,8 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		.fresh = bake_anew(bake),
 	};
 	task->hosts = drop_const(options->hosts);
-	bake_task_layers(bake, task);
+	if (!ready->link)
+		bake_task_layers(bake, task);
 	bake_task_argv(bake, ready, task);
 	bake_task_excludes(ready, task);
 	bake_task_mounts(bake, ready, task);

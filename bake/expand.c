@@ -57,7 +57,7 @@ static json_t *expand_words_json(const struct words *words)
 	return array;
 }
 
-/* NAME {"args":[…],"chmod":…,"chown":…,"exclude":[…],"parents":true}, what there is of it. */
+/* NAME {"args":[…],"chmod":…,"chown":…,"exclude":[…],"from":…,…}, what there is of it. */
 static int expand_format(struct instruction *out, struct err *err)
 {
 	AUTO(json) json_t *object = json_object();
@@ -69,6 +69,10 @@ static int expand_format(struct instruction *out, struct err *err)
 		json_object_set_new(object, "chmod", json_from_str(str_of(out->chmod)));
 	if (out->excludes.count > 0)
 		json_object_set_new(object, "exclude", expand_words_json(&out->excludes));
+	if (out->from)
+		json_object_set_new(object, "from", json_from_str(str_of(out->from)));
+	if (out->link)
+		json_object_set_new(object, "link", json_true());
 	if (out->parents)
 		json_object_set_new(object, "parents", json_true());
 	if (buf_addf(&out->text, err, "%s ", instruction_name(out->kind)) < 0)
@@ -106,6 +110,9 @@ static int expand_keep(const struct instruction *instruction, struct instruction
 		       struct err *err)
 {
 	made->parents = instruction->parents;
+	made->link = instruction->link;
+	if (instruction->from && !(made->from = strdup(instruction->from)))
+		abort();
 	for (size_t i = 0; i < instruction->excludes.count; i++) {
 		if (words_add(&made->excludes, str_of(instruction->excludes.at[i]), err) < 0)
 			return -1;

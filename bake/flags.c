@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/flags_priv.h"
 
+#include "bake/expand.h"
 #include "bake/ignore_priv.h"
 #include "bake/mode_priv.h"
 #include "bake/words_priv.h"
 #include "layers/base/nearest.h"
+#include "registry/reference.h"
 
 #define FLAG_MAX ((size_t)64 * 1024)
 
@@ -133,15 +135,6 @@ static int flags_set_chmod(struct instruction *to, const struct flag *flag, stru
 	return mode_check(flag->value, err);
 }
 
-/* Switches that may only be off yet. */
-static int flags_set_off(struct instruction *to, const struct flag *flag, struct err *err)
-{
-	(void)to;
-	if (flag->value.len == strlen("false") && strncasecmp(flag->value.ptr, "false", 5) == 0)
-		return 0;
-	return err_set(err, ERR_REFUSED, "--" STR_FMT " is not supported yet", STR_ARG(flag->name));
-}
-
 static int flags_set_later(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	(void)to;
@@ -181,6 +174,39 @@ static int flags_read_switch(const struct flag *flag, bool *out, struct err *err
 		       STR_ARG(flag->name), STR_ARG(flag->value));
 }
 
+static int flags_set_link(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	return flags_read_switch(flag, &to->link, err);
+}
+
+/* An image's name as it stands: which image is read is no matter of variables. */
+static int flags_set_from(struct instruction *to, const struct flag *flag, struct err *err)
+{
+	auto_buf struct buf expanded = BUF_INIT(FLAG_MAX);
+	struct reference reference;
+	uint64_t number;
+	struct str rest = flag->value;
+
+	if (flag->value.len == 0)
+		return err_set(err, ERR_REFUSED, "--from: expected =IMAGE");
+	if (expand_word(flag->value, NULL, &expanded, err) < 0 ||
+	    !str_equal(buf_str(&expanded), flag->value))
+		return err_set(err, ERR_REFUSED,
+			       "--from=" STR_FMT ": variable expansion is not supported for --from",
+			       STR_ARG(flag->value));
+	if (str_take_number(&rest, &number) && rest.len == 0)
+		return err_set(err, ERR_REFUSED,
+			       "--from=" STR_FMT ": there are no stages; name an image",
+			       STR_ARG(flag->value));
+	if (reference_parse(flag->value, &reference, err) < 0)
+		return err_set(err, ERR_REFUSED, "--from=" STR_FMT " is no image's name",
+			       STR_ARG(flag->value));
+	if (reference.kind == REFERENCE_SCRATCH)
+		return err_set(err, ERR_REFUSED, "--from=scratch: it holds no files");
+	to->from = flags_copy(flag->value);
+	return 0;
+}
+
 static int flags_set_parents(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	return flags_read_switch(flag, &to->parents, err);
@@ -212,8 +238,8 @@ static const struct {
 	{INSTRUCTION_RUN, false, "device", flags_set_later},
 	{INSTRUCTION_COPY, false, "chown", flags_set_chown},
 	{INSTRUCTION_COPY, false, "chmod", flags_set_chmod},
-	{INSTRUCTION_COPY, false, "from", flags_set_later},
-	{INSTRUCTION_COPY, false, "link", flags_set_off},
+	{INSTRUCTION_COPY, false, "from", flags_set_from},
+	{INSTRUCTION_COPY, false, "link", flags_set_link},
 	{INSTRUCTION_COPY, false, "parents", flags_set_parents},
 	{INSTRUCTION_COPY, true, "exclude", flags_add_exclude},
 };

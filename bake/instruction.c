@@ -303,6 +303,7 @@ void instruction_done(struct instruction *instruction)
 	free(instruction->command);
 	free(instruction->chown);
 	free(instruction->chmod);
+	free(instruction->from);
 	words_done(&instruction->excludes);
 	*instruction = (struct instruction){0};
 }

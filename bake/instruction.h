@@ -43,6 +43,8 @@ struct instruction {
 	char *chmod;              /* COPY: unexpanded text, or NULL */
 	struct words excludes;    /* COPY: never expanded */
 	bool parents;             /* COPY */
+	bool link;                /* COPY: a layer of its own, whatever is below */
+	char *from;               /* COPY: an image's name, or NULL for the context */
 };
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;

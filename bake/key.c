@@ -5,7 +5,7 @@
  *	field   = tag (1 byte), length (8 bytes, little endian), content
  *	fields, in this order, absent ones left out:
  *	V  KEY_VERSION, KEY_EPOCH        8 bytes each, little endian
- *	P  parent                        32 bytes; absent on scratch
+ *	P  parent                        32 bytes; absent on scratch, and for COPY --link
  *	S  visible state                 32 bytes: state_visible_digest()
  *	I  instruction                   text
  *	C  content                       32 bytes; absent where nothing is read
@@ -51,6 +51,11 @@ static const char *key_network(const struct key_parts *parts)
 	return parts->network_none ? "none" : "open";
 }
 
+static bool key_has_parent(const struct key_parts *parts)
+{
+	return parts->state->layer_count > 0 && !parts->detached;
+}
+
 int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 {
 	char version[16];
@@ -60,7 +65,7 @@ int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 	key_number(KEY_EPOCH, version + 8);
 	if (key_field(out, 'V', (struct str){version, sizeof(version)}, err) < 0)
 		return -1;
-	if (parts->state->layer_count > 0 &&
+	if (key_has_parent(parts) &&
 	    key_field(out, 'P', key_digest(&parts->state->chain_id), err) < 0)
 		return -1;
 	if (key_field(out, 'S', key_digest(state_visible_digest(parts->state)), err) < 0 ||
@@ -102,7 +107,7 @@ json_t *key_components(const struct key_parts *parts)
 
 	json_object_set_new(object, "version", json_integer(KEY_VERSION));
 	json_object_set_new(object, "epoch", json_integer(KEY_EPOCH));
-	if (parts->state->layer_count > 0)
+	if (key_has_parent(parts))
 		key_set_digest(object, "parent", &parts->state->chain_id);
 	json_object_set_new(object, "instruction", json_from_str(parts->instruction));
 	if (parts->content)

@@ -23,6 +23,7 @@ struct key_parts {
 	struct str instruction;       /* canonical, and from expand_instruction() */
 	const struct digest *content; /* of what is read from outside, or NULL */
 	bool network_none;
+	bool detached;        /* COPY --link: no layer below is seen */
 	const int64_t *clamp; /* what later times in the layer become, in seconds; or NULL */
 };
 

@@ -22,19 +22,28 @@ static json_t *words_json(const char *const *words, size_t count)
 	return array;
 }
 
-static json_t *layers_json(const struct task *task)
+static json_t *layers_json(const struct task_layer *layers, size_t count)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < task->layer_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		json_t *layer = json_object();
 
-		(void)json_object_set_new(layer, "blob", digest_json(&task->layers[i].blob));
-		(void)json_object_set_new(layer, "diffId", digest_json(&task->layers[i].diff_id));
-		(void)json_object_set_new(layer, "size",
-					  json_integer((json_int_t)task->layers[i].size));
+		(void)json_object_set_new(layer, "blob", digest_json(&layers[i].blob));
+		(void)json_object_set_new(layer, "diffId", digest_json(&layers[i].diff_id));
+		(void)json_object_set_new(layer, "size", json_integer((json_int_t)layers[i].size));
 		(void)json_array_append_new(array, layer);
 	}
+	return array;
+}
+
+static json_t *images_json(const struct task *task)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < task->image_count; i++)
+		(void)json_array_append_new(
+			array, layers_json(task->images[i].layers, task->images[i].layer_count));
 	return array;
 }
 
@@ -74,7 +83,9 @@ json_t *task_format(const struct task *task)
 
 	(void)json_object_set_new(value, "key", digest_json(&task->key));
 	(void)json_object_set_new(value, "parent", digest_json(&task->parent));
-	(void)json_object_set_new(value, "layers", layers_json(task));
+	(void)json_object_set_new(value, "layers", layers_json(task->layers, task->layer_count));
+	(void)json_object_set_new(value, "images", images_json(task));
+	set_text(value, "imageName", task->image_name);
 	(void)json_object_set_new(value, "argv", words_json(task->argv, task->argc));
 	(void)json_object_set_new(value, "env", words_json(task->env, task->env_count));
 	(void)json_object_set_new(value, "hosts", hosts_json(task));
@@ -139,27 +150,63 @@ static int parse_words(const json_t *object, const char *key, const char ***out,
 	return 0;
 }
 
-static int parse_layers(const json_t *object, struct task *task, struct err *err)
+static int parse_layer(const json_t *object, struct task_layer *out, struct err *err)
+{
+	int64_t size;
+
+	if (parse_digest(object, "blob", &out->blob, err) < 0 ||
+	    parse_digest(object, "diffId", &out->diff_id, err) < 0 ||
+	    json_need_int(object, "layers", "size", &size, err) < 0)
+		return -1;
+	out->size = (uint64_t)size;
+	return 0;
+}
+
+static int parse_layers(const json_t *array, struct task_layer **out, size_t *out_count,
+			struct err *err)
+{
+	struct task_layer *layers = calloc(json_array_size(array) + 1, sizeof(*layers));
+
+	if (!layers)
+		abort();
+	*out = layers; /* the task's from here on */
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		if (parse_layer(json_array_get(array, i), &layers[i], err) < 0)
+			return -1;
+	}
+	*out_count = json_array_size(array);
+	return 0;
+}
+
+static int parse_images(const json_t *object, struct task *task, struct err *err)
 {
 	json_t *array;
 
-	if (json_need_array(object, "", "layers", &array, err) < 0)
+	if (json_need_array(object, "", "images", &array, err) < 0)
 		return -1;
-	task->layers = calloc(json_array_size(array) + 1, sizeof(*task->layers));
-	if (!task->layers)
+	task->images = calloc(json_array_size(array) + 1, sizeof(*task->images));
+	if (!task->images)
 		abort();
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		const json_t *layer = json_array_get(array, i);
-		int64_t size;
+	task->image_count = json_array_size(array);
+	for (size_t i = 0; i < task->image_count; i++) {
+		struct task_image *image = &task->images[i];
 
-		if (parse_digest(layer, "blob", &task->layers[i].blob, err) < 0 ||
-		    parse_digest(layer, "diffId", &task->layers[i].diff_id, err) < 0 ||
-		    json_need_int(layer, "layers", "size", &size, err) < 0)
+		if (parse_layers(json_array_get(array, i), &image->layers, &image->layer_count,
+				 err) < 0)
 			return -1;
-		task->layers[i].size = (uint64_t)size;
 	}
-	task->layer_count = json_array_size(array);
 	return 0;
+}
+
+static int parse_stacks(const json_t *object, struct task *task, struct err *err)
+{
+	json_t *array;
+
+	if (json_need_array(object, "", "layers", &array, err) < 0 ||
+	    parse_layers(array, &task->layers, &task->layer_count, err) < 0)
+		return -1;
+	task->image_name = json_string_value(json_object_get(object, "imageName"));
+	return parse_images(object, task, err);
 }
 
 static int parse_host(const json_t *object, struct network_host *out, struct err *err)
@@ -271,7 +318,7 @@ static int parse_parts(struct task *task, struct err *err)
 
 	if (parse_digest(value, "key", &task->key, err) < 0 ||
 	    parse_digest(value, "parent", &task->parent, err) < 0 ||
-	    parse_layers(value, task, err) < 0 ||
+	    parse_stacks(value, task, err) < 0 ||
 	    parse_words(value, "argv", &task->argv, &task->argc, err) < 0 ||
 	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||
 	    parse_words(value, "excludes", &task->excludes, &task->exclude_count, err) < 0 ||
@@ -312,6 +359,9 @@ int task_parse(struct str text, struct task *out, struct err *err)
 void task_done(struct task *task)
 {
 	task_mounts_done(task);
+	for (size_t i = 0; i < task->image_count; i++)
+		free(task->images[i].layers);
+	free(task->images);
 	free(task->layers);
 	free(task->argv);
 	free(task->env);

@@ -28,12 +28,21 @@ struct task_mount {
 	struct secret received;      /* of a parsed task: what secret points to */
 };
 
+/* An image that the step reads from (from.h). */
+struct task_image {
+	struct task_layer *layers; /* bottom first */
+	size_t layer_count;
+};
+
 struct task {
 	json_t *document; /* owned by a parsed task; else NULL */
 	struct digest key;
 	struct digest parent;      /* chain id */
 	struct task_layer *layers; /* bottom first */
 	size_t layer_count;
+	struct task_image *images; /* COPY --from: one */
+	size_t image_count;
+	const char *image_name; /* as COPY has it, for errors; or NULL */
 	enum instruction_kind kind;
 	const char **argv; /* RUN: ends with NULL. COPY: sources, then the destination */
 	size_t argc;

@@ -147,7 +147,7 @@ static int why_made(struct bake *bake, const struct instruction *ready, size_t *
 		    struct why *out, struct err *err)
 {
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
-	struct bake_key key;
+	auto_bake_key struct bake_key key = {0};
 	int found;
 
 	if (bake_key_step(bake, ready, &key, err) < 0)

@@ -59,22 +59,36 @@ static int work_receive_task(struct step_work *work, struct err *err)
 	return task_receive_secrets(&work->task, WORK_FD_ASKER, err);
 }
 
-/* Trees are a cache: make again what is missing, before there is a machine. */
-static int work_make_trees(struct step_work *work, struct err *err)
+static int work_make_layers(struct step_work *work, const struct task_layer *layers, size_t count,
+			    struct err *err)
 {
-	for (size_t i = 0; i < work->task.layer_count; i++) {
-		const struct task_layer *layer = &work->task.layers[i];
+	for (size_t i = 0; i < count; i++) {
 		struct receive_spec spec = {
-			.blob = layer->blob,
-			.size = layer->size,
-			.diff_id = layer->diff_id,
+			.blob = layers[i].blob,
+			.size = layers[i].size,
+			.diff_id = layers[i].diff_id,
 			.cancel = &work->cancel,
 			.limits.max_bytes = UINT64_MAX, /* it was small enough when it came */
 		};
-		int found = tree_find(work->store, &layer->diff_id, err);
+		int found = tree_find(work->store, &layers[i].diff_id, err);
 
 		if (found < 0 || (found == 0 && receive_unpack_stored(work->store, &spec, err) < 0))
 			return err_ctx(err, "layer %zu", i + 1);
+	}
+	return 0;
+}
+
+/* Trees are a cache: make again what is missing, before there is a machine. */
+static int work_make_trees(struct step_work *work, struct err *err)
+{
+	const struct task *task = &work->task;
+
+	if (work_make_layers(work, task->layers, task->layer_count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < task->image_count; i++) {
+		if (work_make_layers(work, task->images[i].layers, task->images[i].layer_count,
+				     err) < 0)
+			return err_ctx(err, "image");
 	}
 	return 0;
 }
@@ -176,31 +190,61 @@ static int work_run(struct step_work *work, struct err *err)
 	return 0;
 }
 
-static int work_copy(void *ctx, int rootfd, struct err *err)
+struct copy_work {
+	struct step_work *work;
+	int imagefd; /* of --from, or -1 */
+};
+
+static int work_copy_into(void *ctx, int rootfd, struct err *err)
 {
-	const struct step_work *work = ctx;
-	const struct task *task = &work->task;
+	const struct copy_work *copy = ctx;
+	const struct task *task = &copy->work->task;
 	struct copy_spec spec = {
 		.sources =
 			{
-				.fd = WORK_FD_CONTEXT,
+				.fd = copy->imagefd >= 0 ? copy->imagefd : WORK_FD_CONTEXT,
 				.paths = task->argv,
 				.count = task->argc - 1,
 				.excludes = task->excludes,
 				.exclude_count = task->exclude_count,
 				.parents = task->parents,
+				.image = copy->imagefd >= 0,
+				.label = task->image_name,
 			},
 		.destination = task->argv[task->argc - 1],
 		.workdir = task->workdir,
 		.chown = task->chown,
 		.chmod = task->chmod,
 		.content = task->content,
-		.shortcut = work->shortcut,
-		.first_id = machine_first_id(work->machine),
-		.cancel = &work->cancel,
+		.shortcut = copy->work->shortcut,
+		.first_id = machine_first_id(copy->work->machine),
+		.cancel = &copy->work->cancel,
 	};
 
 	return copy_into(rootfd, &spec, err);
+}
+
+static int work_open_image(struct step_work *work, int *out_fd, struct err *err)
+{
+	const struct task_image *image = &work->task.images[0];
+	auto_free struct digest *diff_ids = calloc(image->layer_count + 1, sizeof(*diff_ids));
+
+	if (!diff_ids)
+		abort();
+	for (size_t i = 0; i < image->layer_count; i++)
+		diff_ids[i] = image->layers[i].diff_id;
+	return machine_image_view(work->machine, diff_ids, image->layer_count, false, out_fd, err);
+}
+
+static int work_copy(struct step_work *work, struct err *err)
+{
+	auto_close int imagefd = -1;
+	struct copy_work copy = {.work = work, .imagefd = -1};
+
+	if (work->task.image_count > 0 && work_open_image(work, &imagefd, err) < 0)
+		return err_ctx(err, "--from=%s", work->task.image_name);
+	copy.imagefd = imagefd;
+	return machine_as_root(work->machine, work_copy_into, &copy, &work->cancel, err);
 }
 
 static int work_workdir(void *ctx, int rootfd, struct err *err)
@@ -217,8 +261,9 @@ static int work_execute(struct step_work *work, struct err *err)
 	case INSTRUCTION_RUN:
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
-		work->shortcut = shortcut_open(work->store, WORK_FD_CONTEXT);
-		return machine_as_root(work->machine, work_copy, work, &work->cancel, err);
+		if (work->task.image_count == 0)
+			work->shortcut = shortcut_open(work->store, WORK_FD_CONTEXT);
+		return work_copy(work, err);
 	case INSTRUCTION_WORKDIR:
 		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 	case INSTRUCTION_ENV:

@@ -72,6 +72,7 @@ struct machine {
 	struct inner inner;
 	bool has_extras; /* sysfs and the agent are mounted */
 	unsigned runs;
+	unsigned images; /* that were looked at */
 };
 
 /* A hybrid host's empty version 2 hierarchy makes crun refuse; behind a tmpfs it is not seen. */
@@ -443,6 +444,39 @@ int machine_lower_view(struct machine *machine, int *out_fd, struct err *err)
 	if (machine->stack.diff_id_count == 0)
 		return 0;
 	return stack_view(&machine->stack, out_fd, err);
+}
+
+/* A directory for the corrections of an image's trees; it goes with the machine. */
+static int machine_make_image_dir(struct machine *machine, struct err *err)
+{
+	char name[MACHINE_PATH_MAX];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "image%u", machine->images++);
+	if (mkdirat(machine->slot.dirfd, name, 0700) < 0)
+		return err_os(err, errno, "make %s", name);
+	fd = openat(machine->slot.dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_os(err, errno, "open %s", name) : fd;
+}
+
+int machine_image_view(struct machine *machine, const struct digest *diff_ids, size_t count,
+		       bool mapped, int *out_fd, struct err *err)
+{
+	auto_free struct digest *distinct = calloc(count + 1, sizeof(*distinct));
+	auto_close int ownfd = machine_make_image_dir(machine, err);
+	struct stack stack = machine->stack;
+
+	if (!distinct)
+		abort();
+	if (ownfd < 0)
+		return -1;
+	memcpy(distinct, diff_ids, count * sizeof(*distinct));
+	stack.ownfd = ownfd;
+	stack.diff_ids = distinct;
+	stack.diff_id_count = stack_distinct(distinct, count);
+	if (stack_correct(&stack, err) < 0)
+		return -1;
+	return mapped ? stack_view_mapped(&stack, out_fd, err) : stack_view(&stack, out_fd, err);
 }
 
 void machine_close(struct machine *machine)

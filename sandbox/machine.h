@@ -155,6 +155,15 @@ int machine_detach(struct machine *machine, int *out_dirfd, const char **out_nam
  */
 int machine_lower_view(struct machine *machine, int *out_fd, struct err *err) MUST_CHECK;
 
+/*
+ * A read-only view of other trees than the machine's own: an image that it
+ * reads and does not stand on. Owners are natural, or with `mapped` those that
+ * the machine sees, as what is bound into it needs them. At least one tree; the
+ * caller closes *out_fd.
+ */
+int machine_image_view(struct machine *machine, const struct digest *diff_ids, size_t count,
+		       bool mapped, int *out_fd, struct err *err) MUST_CHECK;
+
 /* Unmount, kill, remove all; never fails, and what is left is swept later. */
 void machine_close(struct machine *machine);
 

@@ -253,15 +253,24 @@ static int stack_mount_mapped(const struct stack *stack, int userns, struct err 
 	return stack_check_writable(stack, err);
 }
 
-int stack_view(const struct stack *stack, int *out_fd, struct err *err)
+/* The stack's descriptors, or mapped clones of them; `id` is theirs. */
+struct stack_sight {
+	int ownfd;
+	int basefd;
+	int treesfd;
+	uid_t id;
+};
+
+static int stack_view_sight(const struct stack *stack, const struct stack_sight *sight, int *out_fd,
+			    struct err *err)
 {
 	AUTO(ovl_layers) struct ovl_layers layers = OVL_LAYERS_INIT;
 	int fd;
 
 	/* A view has two layers at least, and whiteouts of the lowest tree must not show. */
-	if (stack_add_layer(&layers, stack->basefd, "dev", err) < 0 ||
-	    stack_add_trees(&layers, stack, stack->ownfd, stack->treesfd, err) < 0 ||
-	    stack_attach(stack, &layers, 0, "view", err) < 0)
+	if (stack_add_layer(&layers, sight->basefd, "dev", err) < 0 ||
+	    stack_add_trees(&layers, stack, sight->ownfd, sight->treesfd, err) < 0 ||
+	    stack_attach(stack, &layers, sight->id, "view", err) < 0)
 		return -1;
 	fd = openat(stack->scratchfd, "view", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -269,6 +278,49 @@ int stack_view(const struct stack *stack, int *out_fd, struct err *err)
 	stack_unmount(stack->scratchfd, "view");
 	*out_fd = fd;
 	return 0;
+}
+
+int stack_view(const struct stack *stack, int *out_fd, struct err *err)
+{
+	const struct stack_sight sight = {stack->ownfd, stack->basefd, stack->treesfd, 0};
+
+	return stack_view_sight(stack, &sight, out_fd, err);
+}
+
+static int stack_view_clones(const struct stack *stack, int userns, int *out_fd, struct err *err)
+{
+	auto_close int ownfd = stack_clone(stack->ownfd, userns, stack->scratchfd, "own", err);
+	auto_close int basefd = -1;
+	auto_close int treesfd = -1;
+	struct stack_sight sight = {.ownfd = ownfd, .id = stack->first_id};
+
+	if (ownfd < 0)
+		return -1;
+	sight.basefd = basefd = stack_clone(stack->basefd, userns, stack->scratchfd, "base", err);
+	if (basefd < 0)
+		return -1;
+	sight.treesfd = treesfd =
+		stack_clone(stack->treesfd, userns, stack->scratchfd, "trees", err);
+	return treesfd < 0 ? -1 : stack_view_sight(stack, &sight, out_fd, err);
+}
+
+static void stack_unmount_clones(const struct stack *stack)
+{
+	stack_unmount(stack->scratchfd, "trees");
+	stack_unmount(stack->scratchfd, "base");
+	stack_unmount(stack->scratchfd, "own");
+}
+
+int stack_view_mapped(const struct stack *stack, int *out_fd, struct err *err)
+{
+	auto_close int userns = userns_open(stack->first_id, err);
+	int result;
+
+	if (userns < 0)
+		return -1;
+	result = stack_view_clones(stack, userns, out_fd, err);
+	stack_unmount_clones(stack);
+	return result;
 }
 
 /* ERR_BUSY where a mount uses `up`; it is left as it was. */
@@ -314,9 +366,7 @@ int stack_mount(const struct stack *stack, struct err *err)
 	if (userns < 0 || stack_seize(stack, err) < 0)
 		return -1;
 	result = stack_mount_mapped(stack, userns, err);
-	stack_unmount(stack->scratchfd, "trees");
-	stack_unmount(stack->scratchfd, "base");
-	stack_unmount(stack->scratchfd, "own");
+	stack_unmount_clones(stack);
 	return result;
 }
 

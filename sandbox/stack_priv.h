@@ -69,6 +69,9 @@ int stack_check_room(const struct stack *stack, struct err *err) MUST_CHECK;
 /* The trees alone, read-only, with natural owners; needs at least one. */
 int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;
 
+/* The same with owners as the machine has them. */
+int stack_view_mapped(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;
+
 /*
  * Wait until no mount uses `up` any more, wherever it may live. ERR_BUSY when
  * one is still there after timeout_ms: `up` must then not be taken for a tree.

@@ -80,6 +80,30 @@ static void every_other_part_counts(void **unused)
 	check_all_differ(keys, count);
 }
 
+static void a_layer_of_its_own_has_no_parent(void **unused)
+{
+	struct digest keys[2];
+	struct digest attached[2];
+
+	(void)unused;
+	for (size_t i = 0; i < 2; i++) {
+		auto_state struct state state = {0};
+		struct state_layer layer = {.media_type = MEDIA_OCI_LAYER_ZSTD};
+		struct key_parts parts = {.state = &state, .instruction = STR("COPY a")};
+		struct err err = {0};
+
+		check_ok(state_from_scratch(&amd64, &state, &err), &err);
+		digest_of(i ? STR("one") : STR("another"), &layer.diff_id);
+		check_ok(state_add_step(&state, STR("x"), 5, &layer, &err), &err);
+		attached[i] = key_of(&parts);
+		parts.detached = true;
+		keys[i] = key_of(&parts);
+	}
+	assert_true(digest_equal(&keys[0], &keys[1]));
+	assert_false(digest_equal(&attached[0], &attached[1]));
+	assert_false(digest_equal(&attached[0], &keys[0]));
+}
+
 static void history_and_times_do_not_count(void **unused)
 {
 	auto_state struct state state = {0};
@@ -228,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_platform_counts),
 		cmocka_unit_test(every_other_part_counts),
+		cmocka_unit_test(a_layer_of_its_own_has_no_parent),
 		cmocka_unit_test(history_and_times_do_not_count),
 		cmocka_unit_test(bytes_that_move_between_fields_change_the_key),
 		cmocka_unit_test(the_encoding_can_be_decoded),

@@ -24,11 +24,20 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	const char *env[] = {"A=b", "EMPTY=", NULL};
 	struct task_layer layers[2] = {{.size = 7}, {.size = UINT32_MAX}};
 	const int64_t clamp = 1700000000;
+	struct task_layer theirs[1] = {{.size = 11}};
+	struct task_image image = {theirs, 1};
+	const char *excludes[] = {"*.o", "a b"};
 	struct digest content;
 	struct network_host host;
 	struct task task = {
 		.layers = layers,
 		.layer_count = 2,
+		.images = &image,
+		.image_count = 1,
+		.image_name = "debian:12",
+		.excludes = excludes,
+		.exclude_count = 2,
+		.parents = true,
 		.kind = INSTRUCTION_RUN,
 		.argv = argv,
 		.argc = 3,
@@ -74,6 +83,13 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	assert_true(digest_equal(&back.layers[0].blob, &layers[0].blob));
 	assert_true(digest_equal(&back.layers[1].diff_id, &layers[1].diff_id));
 	assert_int_equal(back.layers[1].size, UINT32_MAX);
+	assert_int_equal(back.image_count, 1);
+	assert_int_equal(back.images[0].layer_count, 1);
+	assert_int_equal(back.images[0].layers[0].size, 11);
+	assert_string_equal(back.image_name, "debian:12");
+	assert_int_equal(back.exclude_count, 2);
+	assert_string_equal(back.excludes[1], "a b");
+	assert_true(back.parents);
 	assert_int_equal(back.argc, 3);
 	assert_string_equal(back.argv[2], argv[2]);
 	assert_null(back.argv[3]);

@@ -47,6 +47,24 @@ static void try_stack(struct place *place, size_t count, const char *expected)
 	assert_int_equal(close(view), 0);
 }
 
+static void a_mapped_view_has_the_machines_owners(void **state)
+{
+	struct place *place = *state;
+	struct err err = {0};
+	struct stat st;
+	auto_close int view = -1;
+
+	place->stack.diff_id_count = 3;
+	check_ok(stack_view_mapped(&place->stack, &view, &err), &err);
+	assert_top_is(view, "top", "2");
+	assert_int_equal(fstatat(view, "top", &st, 0), 0);
+	assert_int_equal(st.st_uid, USERNS_FIRST);
+	assert_int_equal(unlinkat(view, "top", 0), -1);
+	assert_int_equal(errno, EROFS);
+	assert_int_equal(faccessat(place->stack.scratchfd, "view/top", F_OK, 0), -1);
+	assert_int_equal(faccessat(place->stack.scratchfd, "trees/x", F_OK, 0), -1);
+}
+
 static bool kernel_is_before(uint64_t major, uint64_t minor)
 {
 	struct utsname name;
@@ -253,6 +271,7 @@ static void a_mount_that_outlives_its_owner_keeps_others_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STACK_TEST(a_mapped_view_has_the_machines_owners),
 		STACK_TEST(layers_are_taken_by_descriptor),
 		STACK_TEST(layers_are_taken_by_name),
 		STACK_TEST(too_many_names_are_said_to_be_that),
