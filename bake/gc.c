@@ -4,6 +4,7 @@
 #include "bake/gc_plan.h"
 #include "bake/image.h"
 #include "bake/roots.h"
+#include "layers/punch.h"
 #include "layers/step.h"
 #include "layers/use.h"
 #include "registry/document.h"
@@ -178,7 +179,11 @@ static int gc_all(struct gc *gc, struct err *err)
 	    gc_drop_records(gc, err) < 0 || collect_mark(gc->collector, &meta, err) < 0 ||
 	    roots_each(meta, gc_keep_root, gc, err) < 0)
 		return -1;
-	return collect_sweep(gc->collector, &gc->result.collected, err);
+	if (collect_sweep(gc->collector, &gc->result.collected, err) < 0)
+		return -1;
+	if (gc->options->dry_run)
+		return 0;
+	return punch_store(gc->options->store, gc->options->cancel, &gc->result.punched, err);
 }
 
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)

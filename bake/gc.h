@@ -50,6 +50,7 @@ struct gc_result {
 	uint64_t images;
 	uint64_t steps;
 	struct collect_result collected;
+	uint64_t punched; /* bytes that the databases' files take less */
 };
 
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err) MUST_CHECK;
