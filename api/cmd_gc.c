@@ -42,6 +42,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	gc_set(value, "trees", collected->trees);
 	gc_set(value, "treesBytes", collected->tree_bytes);
 	gc_set(value, "freedBytes", collected->chunk_bytes + collected->tree_bytes);
+	gc_set(value, "punchedBytes", result->punched);
 	(void)json_object_set_new(value, "incomplete", json_boolean(collected->chunks_left));
 	human_json(value, stdout);
 }
@@ -63,6 +64,9 @@ static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
 		     (uintmax_t)collected->trees, human_size(collected->tree_bytes, trees));
 	(void)printf("%s %s\n", human_size(collected->chunk_bytes + collected->tree_bytes, all),
 		     cli_has(cmd->cli, "dry-run") ? "would be freed" : "freed");
+	if (result->punched > 0)
+		(void)printf("%s of the databases' files went back to the disk\n",
+			     human_size(result->punched, all));
 	if (collected->chunks_left)
 		(void)fprintf(stderr, "hearth: a bake or a pull is writing for long; what it might "
 				      "use is left to the next gc\n");

@@ -54,7 +54,7 @@ bool lookup_hex(struct str text, struct str *out)
 	return text.len >= LOOKUP_HEX_MIN && text.len <= 2 * DIGEST_BYTES_MAX;
 }
 
-static int lookup_prefix(struct meta *meta, struct str text, struct digest *out, struct err *err)
+int lookup_digest(struct meta *meta, struct str text, struct digest *out, struct err *err)
 {
 	struct lookup_prefix prefix = {0};
 
@@ -93,7 +93,7 @@ static int lookup_image(struct store *store, const char *text, const struct plat
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = lookup_prefix(meta, name, &out->manifest, err);
+	found = lookup_digest(meta, name, &out->manifest, err);
 	out->target = out->manifest;
 	if (found == 0 && !str_starts(name, STR("sha256:")))
 		found = lookup_tag(meta, name, platform, out, err);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "api/cli.h"
+#include "layers/meta.h"
 #include "registry/manifest.h"
 
 /* Whether text may be the beginning of a digest, and the hex in it. */
@@ -23,6 +24,13 @@ struct lookup {
 #define LOOKUP_INIT                                               \
 	((struct lookup){.manifest_text = BUF_INIT(MANIFEST_MAX), \
 			 .config_text = BUF_INIT(IMAGE_CONFIG_MAX)})
+
+/*
+ * The image whose digest is text, or begins so: 1, 0 none, -1; ERR_INVALID where
+ * it fits several.
+ */
+int lookup_digest(struct meta *meta, struct str text, struct digest *out, struct err *err)
+	MUST_CHECK;
 
 int lookup_read(struct store *store, const struct digest *digest, struct lookup *out,
 		struct err *err) MUST_CHECK;

@@ -33,8 +33,11 @@ static int gc_image_may_go(struct gc *gc, const struct gc_image *image, struct e
 {
 	int64_t used_ms = 0;
 
-	if (collect_is_leased(gc->collector, &image->manifest) ||
-	    digest_set_has(&gc->plan.tagged, &image->manifest))
+	if (digest_set_has(&gc->plan.tagged, &image->manifest))
+		return 0;
+	if (image->named)
+		return 1; /* who works with it keeps its blobs */
+	if (collect_is_leased(gc->collector, &image->manifest))
 		return 0;
 	if (use_find(gc->options->store, &image->manifest, &used_ms, err) < 0)
 		return -1;

@@ -2,8 +2,8 @@
 /*
  * gc.h - what of the store goes, and in which order.
  *
- * What no record names always goes. By policy more does, the cheapest to make
- * again first: steps that no image needs any more, then images. What a tag names
+ * What no record names always goes. By policy more does: images, and with each
+ * the steps that no other image needs; and steps of no image. What a tag names
  * never goes, nor what somebody works with (layers/lease.h). An image that stays
  * keeps its steps, so that it stays cached.
  *
@@ -18,6 +18,8 @@
 #define GC_NEVER INT64_MAX
 
 struct gc_policy {
+	const struct digest *images; /* these go, unless they have a tag */
+	size_t image_count;
 	bool all;          /* all that no tag needs */
 	int64_t keep;      /* of each slug's images the newest so many; GC_NEVER for all */
 	int64_t unused_ms; /* what was not used for so long; GC_NEVER for none */

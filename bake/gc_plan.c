@@ -91,6 +91,15 @@ static int gc_plan_by_slug(const void *a, const void *b)
 	return order ? order : memcmp(&left->manifest, &right->manifest, sizeof(left->manifest));
 }
 
+static bool gc_policy_names(const struct gc_policy *policy, const struct digest *manifest)
+{
+	for (size_t i = 0; i < policy->image_count; i++) {
+		if (digest_equal(&policy->images[i], manifest))
+			return true;
+	}
+	return false;
+}
+
 static void gc_plan_judge_images(struct gc_plan *plan, const struct gc_policy *policy,
 				 int64_t now_ms)
 {
@@ -102,27 +111,28 @@ static void gc_plan_judge_images(struct gc_plan *plan, const struct gc_policy *p
 		struct gc_image *image = &plan->images[i];
 
 		rank = i > 0 && strcmp(image->slug, image[-1].slug) == 0 ? rank + 1 : 0;
+		image->named = gc_policy_names(policy, &image->manifest);
 		image->goes = !digest_set_has(&plan->tagged, &image->manifest) &&
-			      (policy->all || rank >= policy->keep ||
+			      (image->named || policy->all || rank >= policy->keep ||
 			       now_ms - image->used_ms >= policy->unused_ms);
 	}
 }
 
-static int gc_plan_need_steps(struct meta *meta, struct gc_plan *plan, struct err *err)
+/* Which steps images need that stay, and which those that go. */
+static int gc_plan_sort_steps(struct meta *meta, struct gc_plan *plan, struct err *err)
 {
 	static const struct digest none;
 
 	for (size_t i = 0; i < plan->image_count; i++) {
 		auto_free struct digest *keys = NULL;
 		size_t count = 0;
+		struct digest_set *steps = plan->images[i].goes ? &plan->theirs : &plan->needed;
 
-		if (plan->images[i].goes)
-			continue;
 		if (image_find_steps(meta, &plan->images[i].manifest, &keys, &count, err) < 0)
 			return -1;
 		for (size_t k = 0; k < count; k++) {
 			if (!digest_equal(&keys[k], &none) &&
-			    digest_set_add(&plan->needed, &keys[k], err) < 0)
+			    digest_set_add(steps, &keys[k], err) < 0)
 				return -1;
 		}
 	}
@@ -136,13 +146,15 @@ static void gc_plan_judge_steps(struct gc_plan *plan, const struct gc_policy *po
 		struct gc_step *step = &plan->steps[i];
 
 		step->goes = !digest_set_has(&plan->needed, &step->key) &&
-			     (policy->all || now_ms - step->at_ms >= policy->unused_ms);
+			     (policy->all || digest_set_has(&plan->theirs, &step->key) ||
+			      now_ms - step->at_ms >= policy->unused_ms);
 	}
 }
 
 static bool gc_policy_is_empty(const struct gc_policy *policy)
 {
-	return !policy->all && policy->keep == GC_NEVER && policy->unused_ms == GC_NEVER;
+	return policy->image_count == 0 && !policy->all && policy->keep == GC_NEVER &&
+	       policy->unused_ms == GC_NEVER;
 }
 
 int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,
@@ -157,7 +169,7 @@ int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_
 		    gc_plan_read(meta, store, &plan, err) < 0)
 			return -1;
 		gc_plan_judge_images(&plan, policy, now_ms);
-		if (gc_plan_need_steps(meta, &plan, err) < 0)
+		if (gc_plan_sort_steps(meta, &plan, err) < 0)
 			return -1;
 		gc_plan_judge_steps(&plan, policy, now_ms);
 	}
@@ -174,5 +186,6 @@ void gc_plan_done(struct gc_plan *plan)
 	free(plan->steps);
 	digest_set_done(&plan->tagged);
 	digest_set_done(&plan->needed);
+	digest_set_done(&plan->theirs);
 	*plan = (struct gc_plan){0};
 }

@@ -16,6 +16,7 @@ struct gc_image {
 	char *slug; /* owned */
 	int64_t baked_ms;
 	int64_t used_ms;
+	bool named; /* by the policy itself */
 	bool goes;
 };
 
@@ -33,6 +34,7 @@ struct gc_plan {
 	size_t step_count;
 	struct digest_set tagged; /* manifests and indexes */
 	struct digest_set needed; /* keys of steps of images that stay */
+	struct digest_set theirs; /* of those that go */
 };
 
 int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,

@@ -54,6 +54,31 @@ echo 99 >"$work/other/VERSION"
 touch "$work/other/lock"
 refused "a store of another format is not touched" 65 'has format' hearth gc --data "$work/other"
 
+# hearth rm: names, images, and what only they needed.
+hearth gc --all >/dev/null
+spec "$work/shared.json" "$base" "RUN head -c 3000000 /dev/urandom > /shared"
+spec "$work/alone.json" "$base" "RUN head -c 3000000 /dev/urandom > /shared" "RUN head -c 40000000 /dev/urandom > /alone"
+jq --slurpfile s "$work/shared.json" '.steps[0] = $s[0].steps[0]' "$work/alone.json" >"$work/both.json"
+shared=$(bake "$work/shared.json" --tag shared:1 --tag shared:2)
+alone=$(bake "$work/both.json" --tag alone:1)
+refused "an unknown tag is not removed" 66 'no image nothing' hearth rm shared:1 nothing:1
+holds "and then nothing is" "$(hearth images)" shared:1
+refused "nor an unknown digest" 66 'no image sha256' hearth rm sha256:0123456789abcdef
+said=$(hearth rm shared:1)
+holds "a tag of two goes alone" "$said" '^untagged .*shared:1'
+holds "and its image stays" "$(hearth images --json | jq -r '.[] | [.name, .digest] | @tsv')" "shared:2.$shared"
+disk=$(du -B1 "$HEARTH_DATA/blobs/data.mdb" | cut -f1)
+said=$(hearth rm alone:1 --json)
+same "the last tag takes the image along" "$(jq -r '.images[]' <<<"$said")" "$alone"
+check "with what only it needed" test "$(jq .freedBytes <<<"$said")" -gt 40000000
+check "and its space is the disk's again" \
+	test "$(du -B1 "$HEARTH_DATA/blobs/data.mdb" | cut -f1)" -lt $((disk - 30000000))
+same "what another shares is there" "$(bake "$work/shared.json")" "$shared"
+same "and still cached" "$(cached)" 1
+holds "a digest takes its tags along" "$(hearth rm "${shared:7:12}")" '^untagged .*shared:2'
+refused "after that there is no such image" 66 'no image' hearth inspect "$shared"
+same "nothing is left to collect" "$(hearth gc --json | jq -c '[.images, .blobs, .chunks, .trees]')" '[[],0,null,0]'
+
 # A long bake, and collections of everything beside it.
 spec "$work/long.json" "$base" "RUN head -c 1000000 /dev/urandom > /first" \
 	"RUN echo started; i=0; while [ ! -e /proc/sys/nothing ] && [ \$i -lt 30 ]; do sleep 0.1; i=\$((i + 1)); done; sha256sum /first > /sum" \

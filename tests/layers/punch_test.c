@@ -130,7 +130,7 @@ static void rounds_of_filling_and_collecting_do_not_make_the_file_grow(void **st
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		kept[round] = put(fixture->store, 100 * round, 2 * PIECE);
 		for (unsigned i = 1; i <= 20; i++)
-			(void)put(fixture->store, 100 * round + i, PIECE / 2 + 4096 * i);
+			(void)put(fixture->store, 100 * round + i, PIECE / 2 + (size_t)4096 * i);
 		collect(fixture->store, kept, round + 1);
 		(void)punch(fixture->store);
 	}
