@@ -2,17 +2,15 @@
 #include "registry/auth_priv.h"
 
 #include "layers/base/clock.h"
-#include "layers/base/json.h"
 #include "layers/base/lock.h"
+#include "registry/credentials.h"
+#include "registry/token_priv.h"
 #include "registry/url_priv.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <sys/eventfd.h>
 
-#define AUTH_LIFE_MS 60000                           /* of a token that does not say */
-#define AUTH_LIFE_MAX_MS ((int64_t)24 * 3600 * 1000) /* one that says more is asked for daily */
-#define AUTH_MARGIN_MS 10000                         /* and at most a tenth of its life */
+#define AUTH_MARGIN_MS 10000 /* before a token expires, and at most a tenth of its life */
 
 enum auth_scheme { AUTH_NONE, AUTH_BASIC, AUTH_BEARER };
 
@@ -33,6 +31,22 @@ struct auth {
 	struct secret token;
 	int64_t expires_ms; /* monotonic */
 };
+
+static bool auth_is(const struct auth *auth, const char *user)
+{
+	return str_equal(buf_str(&auth->user), str_of(user));
+}
+
+static bool auth_is_identity(const struct auth *auth)
+{
+	return auth_is(auth, CREDENTIALS_IDENTITY);
+}
+
+/* Whether what we have is the token itself, and there can be no other. */
+static bool auth_is_bearer(const struct auth *auth)
+{
+	return auth_is(auth, CREDENTIALS_BEARER);
+}
 
 int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 {
@@ -58,6 +72,10 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	    secret_copy(&auth->password, spec->password, err) < 0) {
 		auth_close(auth);
 		return err_ctx(err, "credentials");
+	}
+	if (auth_is_bearer(auth) && secret_copy(&auth->token, &auth->password, err) == 0) {
+		auth->scheme = AUTH_BEARER;
+		auth->expires_ms = INT64_MAX;
 	}
 	*out = auth;
 	return 0;
@@ -144,77 +162,6 @@ bool auth_may_ask(const char *base, const char *realm)
 	return service.secure || !registry.secure;
 }
 
-/* The token of an answer, which must be fit for a header. */
-static int token_read(struct str text, struct secret *out, int64_t *out_life_ms, struct err *err)
-{
-	AUTO(json) json_t *document = NULL;
-	struct err why = {0};
-	struct str token = STR("");
-	int64_t seconds = 0;
-
-	if (json_parse(text, AUTH_ANSWER_MAX, &document, &why) < 0 || !json_is_object(document))
-		return err_set(err, ERR_REMOTE, "its answer is not JSON");
-	if (json_get_string(document, "", "token", &token, &why) < 0 ||
-	    (token.len == 0 && json_get_string(document, "", "access_token", &token, &why) < 0))
-		return err_set(err, ERR_REMOTE, "%s", why.text);
-	if (token.len == 0)
-		return err_set(err, ERR_REMOTE, "its answer holds no token");
-	for (size_t i = 0; i < token.len; i++) {
-		if (!isgraph((unsigned char)token.ptr[i]))
-			return err_set(err, ERR_REMOTE, "its token is not one");
-	}
-	*out_life_ms = AUTH_LIFE_MS;
-	if (json_get_int(document, "", "expires_in", &seconds, &why) == 1 && seconds > 0)
-		*out_life_ms =
-			seconds < AUTH_LIFE_MAX_MS / 1000 ? seconds * 1000 : AUTH_LIFE_MAX_MS;
-	return secret_put(out, token, err);
-}
-
-static int token_refused(long status, bool with_password, struct err *err)
-{
-	if (status == 401 || status == 403)
-		return err_set(err, ERR_UNAUTHORIZED,
-			       with_password ? "it refuses these credentials"
-					     : "it gives nothing without credentials");
-	return err_set(err, ERR_REMOTE, "unexpected status %ld", status);
-}
-
-/* Ask until an answer comes, as often as other requests are tried. */
-static int token_ask(const struct auth *auth, struct http *http, const char *question,
-		     bool with_password, struct buf *answer, struct err *err)
-{
-	auto_http_response struct http_response response = {0};
-	struct buf_sink sink = BUF_SINK(answer);
-	struct retry retry = auth->retry;
-	struct url url;
-	struct http_request request = {
-		.url = question,
-		.user = with_password ? auth->user.ptr : NULL,
-		.password = &auth->password,
-		.document = true,
-		.body = &sink.sink,
-	};
-
-	if (url_parse(question, &url, err) < 0)
-		return -1;
-	request.direct = url_host_is_loopback(url.host);
-	for (;;) {
-		bool again;
-
-		buf_clear(answer);
-		if (http_send(http, &request, &response, err) == 0) {
-			if (response.status == 200)
-				return 0;
-			again = retry_status(response.status);
-			(void)token_refused(response.status, with_password, err);
-		} else {
-			again = response.worth_retrying;
-		}
-		if (!again || retry_wait(&retry, http, response.retry_after_ms, err) < 0)
-			return -1;
-	}
-}
-
 /* Going to the token service, and coming back. */
 static void auth_set_fetching_locked(struct auth *auth, bool fetching) REQUIRES(auth->lock);
 static void auth_set_fetching_locked(struct auth *auth, bool fetching)
@@ -249,7 +196,15 @@ static int auth_keep_locked(struct auth *auth, const char *question, bool with_p
 static int token_fetch(struct auth *auth, struct http *http, const char *question,
 		       bool with_password, struct err *err)
 {
-	auto_buf struct buf answer = BUF_WIPED(AUTH_ANSWER_MAX);
+	const struct token_question ask = {
+		.url = question,
+		.proof = !with_password           ? TOKEN_ANONYMOUS
+			 : auth_is_identity(auth) ? TOKEN_IDENTITY
+						  : TOKEN_PASSWORD,
+		.user = auth->user.ptr,
+		.password = &auth->password,
+		.retry = auth->retry,
+	};
 	auto_secret struct secret token = {0};
 	int64_t asked_ms = clock_monotonic_ms();
 	int64_t life_ms = 0;
@@ -257,9 +212,7 @@ static int token_fetch(struct auth *auth, struct http *http, const char *questio
 	struct url url;
 	int result;
 
-	result = token_ask(auth, http, question, with_password, &answer, err);
-	if (result == 0)
-		result = token_read(buf_str(&answer), &token, &life_ms, err);
+	result = token_ask(&ask, http, &token, &life_ms, err);
 	if (result < 0 && err->kind != ERR_CANCELLED) {
 		struct err ignored;
 
@@ -357,10 +310,10 @@ static bool challenge_pick(const struct auth *auth, const struct http_response *
 		}
 	}
 	out->scheme = CHALLENGE_BASIC;
-	return basic && auth_has_credentials(auth);
+	return basic && auth_has_credentials(auth) && !auth_is_identity(auth);
 }
 
-/* One scope parameter for each scope of the challenge. */
+/* One scope parameter for each scope of the challenge; OAuth 2 has one for all. */
 static int question_add_scopes(const struct auth *auth, struct str scopes, struct buf *question,
 			       struct err *err)
 {
@@ -371,6 +324,8 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 		return -1;
 	if (scopes.len == 0)
 		scopes = buf_str(&own);
+	if (auth_is_identity(auth))
+		return url_add_query(question, "scope", scopes, err);
 	while (scopes.len > 0) {
 		const char *blank = memchr(scopes.ptr, ' ', scopes.len);
 		struct str one = {scopes.ptr, blank ? (size_t)(blank - scopes.ptr) : scopes.len};
@@ -457,6 +412,8 @@ int auth_renew(struct auth *auth, struct http *http, const char *base,
 	struct challenge challenge;
 	bool with_password = false;
 
+	if (auth_is_bearer(auth))
+		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses this token");
 	if (!challenge_pick(auth, response, &challenge))
 		return err_set(err, ERR_UNAUTHORIZED, "the registry wants credentials%s",
 			       auth_has_credentials(auth) ? " of a kind that is not supported"

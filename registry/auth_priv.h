@@ -21,14 +21,12 @@
 #include "registry/challenge_priv.h"
 #include "registry/retry_priv.h"
 
-#define AUTH_ANSWER_MAX ((size_t)256 * 1024)
-
 struct auth;
 
 struct auth_spec {
 	struct str path;     /* of the repository */
 	const char *actions; /* "pull", where the registry does not say what it wants; static */
-	struct str user;     /* or "" */
+	struct str user;     /* or "", or what credentials.h calls a token */
 	const struct secret *password;
 	struct retry retry; /* for the token service */
 };

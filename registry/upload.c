@@ -17,6 +17,7 @@
 #include "layers/base/log.h"
 #include "layers/blob.h"
 #include "registry/range_priv.h"
+#include "registry/text_body_priv.h"
 #include "registry/url_priv.h"
 
 #include <inttypes.h>
@@ -404,40 +405,12 @@ int upload_blob(struct remote *remote, struct http *http, const struct upload_sp
 	return result;
 }
 
-/* A text in memory, as a body. */
-struct text_body {
-	struct http_upload http;
-	struct str text;
-	bool read;
-};
-
-static int text_body_read(struct source *source, struct str *out, struct err *err)
-{
-	struct text_body *body = container_of(source, struct text_body, http.source);
-
-	(void)err;
-	if (body->read)
-		return 0;
-	body->read = true;
-	*out = body->text;
-	return 1;
-}
-
-static int text_body_rewind(struct http_upload *http, struct err *err)
-{
-	(void)err;
-	container_of(http, struct text_body, http)->read = false;
-	return 0;
-}
-
 int upload_document(struct remote *remote, struct http *http, const char *name,
 		    struct str media_type, struct str text, struct err *err)
 {
 	auto_buf struct buf type = BUF_INIT(HTTP_HEADERS_MAX);
 	auto_http_response struct http_response response = {0};
-	struct text_body body = {
-		.http = {.source = {text_body_read}, .size = text.len, .rewind = text_body_rewind},
-		.text = text};
+	struct text_body body;
 	struct remote_request request = {.method = HTTP_PUT,
 					 .kind = "manifests",
 					 .name = name,
@@ -447,6 +420,7 @@ int upload_document(struct remote *remote, struct http *http, const char *name,
 	struct digest kept;
 	struct err ignored;
 
+	text_body_init(&body, text);
 	if (buf_add(&type, media_type, err) < 0)
 		return -1;
 	request.content_type = type.ptr;

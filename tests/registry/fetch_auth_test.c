@@ -274,6 +274,66 @@ static void an_expired_redirect_is_asked_for_anew(void **state)
 	check_whole(bench);
 }
 
+/* OAuth 2: the identity token is in the form, and nowhere else. */
+static void takes_identities(void *ctx, const struct standin_request *request)
+{
+	auto_buf struct buf form = BUF_INIT(10000);
+	struct bench *bench = ctx;
+	const char *length = strstr(request->text, "Content-Length: ");
+	struct str number = str_of(length ? length + 16 : "0");
+	uint64_t size = 0;
+	struct err err = {0};
+
+	if (strcmp(request->target, "/token") == 0 && strcmp(request->method, "POST") == 0) {
+		(void)str_take_number(&number, &size);
+		assert_true(standin_read_body(request, (size_t)size, &form, &err));
+		bench->flag =
+			strstr(form.ptr, "service=the") && strstr(form.ptr, "scope=") &&
+			strstr(form.ptr, "&grant_type=refresh_token&refresh_token=se%2Fcret%3D");
+		bench->leaked = bench->leaked || strstr(request->text, "uthorization");
+		standin_answer(request, "200 OK", "", STR("{\"access_token\":\"sesame\"}"));
+	} else if (strstr(request->text, "Authorization: Bearer sesame\r\n")) {
+		say_whole(ctx, request);
+	} else {
+		standin_answer(
+			request, "401 Unauthorized",
+			"WWW-Authenticate: Basic realm=x\r\n"
+			"WWW-Authenticate: Bearer realm=\"/token\",service=\"the service\"\r\n",
+			STR(""));
+	}
+}
+
+static void an_identity_token_becomes_another(void **state)
+{
+	struct bench *bench = *state;
+	struct err err = {0};
+
+	bench_identify(bench, "<token>", "se/cret=");
+	bench_open(bench, takes_identities, NULL);
+	check_ok(bench_blob(bench, &err), &err);
+	check_whole(bench);
+	assert_true(bench->flag);
+	assert_false(bench->leaked);
+	assert_int_equal(atomic_load(&bench->server.requests), 3);
+}
+
+static void a_token_of_the_file_is_sent_as_it_is(void **state)
+{
+	struct bench *bench = *state;
+	struct err err = {0};
+
+	bench_identify(bench, "<bearer>", "sesame");
+	bench_open(bench, takes_identities, NULL);
+	check_ok(bench_blob(bench, &err), &err);
+	check_whole(bench);
+	assert_int_equal(atomic_load(&bench->server.requests), 1);
+	bench = bench_again(state);
+	bench_identify(bench, "<bearer>", "old");
+	bench_open(bench, takes_identities, NULL);
+	check_err(bench_blob(bench, &err), &err, ERR_UNAUTHORIZED);
+	assert_int_equal(atomic_load(&bench->server.requests), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +349,8 @@ int main(void)
 		TEST(redirects_come_to_an_end),
 		TEST(redirects_lead_to_http_only),
 		TEST(an_expired_redirect_is_asked_for_anew),
+		TEST(an_identity_token_becomes_another),
+		TEST(a_token_of_the_file_is_sent_as_it_is),
 	};
 
 	return cmocka_run_group_tests_name("registry/fetch_auth", tests, NULL, NULL);
