@@ -40,12 +40,16 @@ static void bake_hear_pull(void *ctx, const json_t *progress)
 static int bake_check_context(const struct bake *bake, const struct instruction *instruction,
 			      struct err *err)
 {
-	if (instruction->kind != INSTRUCTION_COPY || instruction->from)
+	bool reads =
+		instruction->kind == INSTRUCTION_COPY ? !instruction->from : instruction->binds;
+
+	if (!reads)
 		return 0;
 	if (bake->options->contextfd >= 0)
 		return context_check(bake->options->contextfd, err);
 	return err_set(err, ERR_INVALID,
-		       "COPY needs a context: give --context DIR, or `context` in the spec");
+		       "%s needs a context: give --context DIR, or `context` in the spec",
+		       instruction->binds ? "a bind mount" : "COPY");
 }
 
 /* All steps are judged before anything is pulled or run. */

@@ -74,7 +74,7 @@ int bake_one_step(struct bake *bake, struct err *err) MUST_CHECK;
  * none, -1.
  */
 int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err) MUST_CHECK;
-int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err) MUST_CHECK;
 /* What the key was made of, and the base, for explanations. The caller owns it. */
 json_t *bake_components(const struct bake *bake, const struct bake_key *key);
@@ -99,6 +99,17 @@ int bake_resume(struct bake *bake, struct err *err) MUST_CHECK;
 
 /* All steps are done: the image's own layers become what the spec's codec is. */
 int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;
+
+/*
+ * The digest of all that a RUN's bind mounts show, each of which has its own
+ * from here on. 1, or 0 where it has none, or -1.
+ */
+int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct digest *out,
+		       struct err *err) MUST_CHECK;
+
+/* ERR_NOT_FOUND for a secret that nobody gave. */
+int bake_check_mounts(const struct bake *bake, const struct instruction *ready, struct err *err)
+	MUST_CHECK;
 
 /* Put "step 2 (RUN make)" before an error; returns -1. */
 int bake_name_step(const struct bake *bake, struct err *err);

@@ -74,23 +74,6 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
-/* A step that has to run says what it lacks before anything is started. */
-static int bake_check_secrets(const struct bake *bake, const struct instruction *ready,
-			      struct err *err)
-{
-	for (size_t i = 0; i < ready->mounts.count; i++) {
-		const struct mount *mount = &ready->mounts.at[i];
-
-		if (mount->type == MOUNT_SECRET && mount->required &&
-		    !secrets_find(bake->options->secrets, str_of(mount->id)))
-			return err_set(err, ERR_NOT_FOUND,
-				       "the secret %s is required: give --secret id=%s,src=FILE or "
-				       "id=%s,env=NAME",
-				       mount->id, mount->id, mount->id);
-	}
-	return 0;
-}
-
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -99,7 +82,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	struct task task;
 	int result;
 
-	if (bake_check_secrets(bake, ready, err) < 0)
+	if (bake_check_mounts(bake, ready, err) < 0)
 		return -1;
 	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
 		return -1;
@@ -159,9 +142,11 @@ static int bake_digest_sources(struct bake *bake, const struct instruction *read
 	return context_digest(&sources, bake->options->cancel, &out->content, err);
 }
 
-int bake_key_step(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err)
 {
+	int binds = 0;
+
 	out->parts = (struct key_parts){
 		.state = &bake->state,
 		.instruction = buf_str(&ready->text),
@@ -172,6 +157,12 @@ int bake_key_step(struct bake *bake, const struct instruction *ready, struct bak
 	};
 	if (bake_digest_sources(bake, ready, out, err) < 0)
 		return -1;
+	if (ready->kind == INSTRUCTION_RUN)
+		binds = bake_digest_mounts(bake, ready, &out->content, err);
+	if (binds < 0)
+		return -1;
+	if (binds > 0)
+		out->parts.content = &out->content;
 	key_make(&out->parts, &out->key);
 	return 0;
 }
@@ -191,7 +182,7 @@ static void bake_tell_done(const struct bake *bake, const struct step_record *re
 			});
 }
 
-static int bake_made_step(struct bake *bake, const struct instruction *ready, struct err *err)
+static int bake_made_step(struct bake *bake, struct instruction *ready, struct err *err)
 {
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	auto_bake_key struct bake_key key = {0};

@@ -151,8 +151,7 @@ static int flags_add_mount(struct instruction *to, const struct flag *flag, stru
 		return err_set(err, ERR_REFUSED, "more than %d mounts", MOUNTS_MAX);
 	if (mount_parse(flag->value, NULL, &form, err) < 0)
 		return -1;
-	if (form.source)
-		return err_set(err, ERR_REFUSED, "--mount=type=bind is not supported yet");
+	to->binds |= form.source && !form.from;
 	return words_add(&to->mount_texts, flag->value, err);
 }
 

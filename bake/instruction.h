@@ -34,6 +34,7 @@ struct instruction {
 			      case */
 	bool exec_form;    /* RUN, COPY: JSON array */
 	bool network_none; /* RUN --network=none */
+	bool binds;        /* RUN: one of its mounts reads the context */
 	struct words mount_texts; /* RUN: each --mount as it was written */
 	struct mounts mounts;     /* RUN: what they are, of an expanded instruction */
 	char *command;            /* RUN in shell form; else NULL */

@@ -500,6 +500,24 @@ void mount_done(struct mount *mount)
 	*mount = (struct mount){0};
 }
 
+/* "[*]" is a star and nothing else. */
+int mount_source_word(const struct mount *mount, struct buf *out, struct err *err)
+{
+	bool quote = strpbrk(mount->source, "*?[") != NULL;
+
+	for (const char *at = mount->source; *at; at++) {
+		bool wild = quote && strchr("*?[", *at);
+
+		if (buf_addf(out, err, "%s%c%s",
+			     wild                   ? "["
+			     : quote && *at == '\\' ? "\\"
+						    : "",
+			     *at, wild ? "]" : "") < 0)
+			return -1;
+	}
+	return 0;
+}
+
 const char *mount_type_name(enum mount_type type)
 {
 	return mount_types[type];

@@ -143,8 +143,8 @@ static int why_compare(struct bake *bake, const struct bake_key *key, size_t abo
 }
 
 /* What is to be said of step bake->step, which may make a layer. 1 it is found, 0 it is not, -1. */
-static int why_made(struct bake *bake, const struct instruction *ready, size_t *above,
-		    struct why *out, struct err *err)
+static int why_made(struct bake *bake, struct instruction *ready, size_t *above, struct why *out,
+		    struct err *err)
 {
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	auto_bake_key struct bake_key key = {0};

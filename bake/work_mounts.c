@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/work_mounts_priv.h"
 
+#include "bake/copy.h"
+#include "bake/expand.h"
 #include "bake/state.h"
+#include "bake/work.h"
 #include "layers/base/fd.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+
+#define WORK_BIND_NAME "bound" /* of a copy, in a directory of its own */
 
 /* What one step's mounts are gathered with. */
 struct gathering {
@@ -93,6 +100,69 @@ static int work_open_caches(struct gathering *gathering, struct err *err)
 	while ((next = work_next_cache(gathering->task, next ? next->id : NULL))) {
 		if (work_open_cache(gathering, next, err) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+/*
+ * A copy: the step sees what its key says even while the context changes, with
+ * the image's root for an owner, and may write to it where it says rw.
+ */
+static int work_copy_bind(const struct gathering *gathering, const struct mount *mount, int dirfd,
+			  struct err *err)
+{
+	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
+	struct copy_spec spec = {
+		.sources = {.fd = WORK_FD_CONTEXT, .count = 1},
+		.destination = "/" WORK_BIND_NAME,
+		.workdir = "/",
+		.content = &mount->content,
+		.cancel = gathering->cancel,
+	};
+	const char *path;
+
+	if (mount_source_word(mount, &word, err) < 0)
+		return -1;
+	path = word.ptr;
+	spec.sources.paths = &path;
+	return copy_into(dirfd, &spec, err);
+}
+
+static int work_open_bind(struct gathering *gathering, size_t i, struct err *err)
+{
+	const struct mount *mount = &gathering->task->mounts[i].mount;
+	struct work_mounts *to = gathering->to;
+	auto_close int dirfd = -1;
+	char name[32];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "%zu", i);
+	if (to->staging.fd < 0 && staging_open(gathering->store, &to->staging, err) < 0)
+		return -1;
+	if (mkdirat(to->staging.fd, name, 0755) < 0)
+		return err_os(err, errno, "make a directory");
+	dirfd = openat(to->staging.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return err_os(err, errno, "open a directory");
+	if (work_copy_bind(gathering, mount, dirfd, err) < 0)
+		return -1;
+	fd = openat(dirfd, WORK_BIND_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s: nothing to be mounted is there",
+			       mount->source);
+	to->fds[to->fd_count++] = fd;
+	to->at[i].fd = fd;
+	return 0;
+}
+
+static int work_open_binds(struct gathering *gathering, struct err *err)
+{
+	const struct task *task = gathering->task;
+
+	for (size_t i = 0; i < task->mount_count; i++) {
+		if (task->mounts[i].mount.type == MOUNT_BIND &&
+		    work_open_bind(gathering, i, err) < 0)
+			return err_ctx(err, "mount on %s", task->mounts[i].mount.target);
 	}
 	return 0;
 }
@@ -199,12 +269,14 @@ int work_mounts_open(struct store *store, const struct task *task, int log_fd,
 {
 	struct gathering gathering = {store, task, log_fd, cancel, out};
 
-	*out = (struct work_mounts){.count = task->mount_count};
+	*out = (struct work_mounts){.count = task->mount_count, .staging = STAGING_INIT};
+	out->fds = work_new_array(task->mount_count, sizeof(*out->fds));
 	out->at = work_new_array(task->mount_count, sizeof(*out->at));
 	out->caches = work_new_array(task->mount_count, sizeof(*out->caches));
 	for (size_t i = 0; i < task->mount_count; i++)
 		work_describe(&task->mounts[i], &out->at[i]);
-	if (work_open_caches(&gathering, err) < 0 || work_make_env(&gathering, err) < 0)
+	if (work_open_binds(&gathering, err) < 0 || work_open_caches(&gathering, err) < 0 ||
+	    work_make_env(&gathering, err) < 0)
 		return -1;
 	work_drop_absent(out);
 	return 0;
@@ -214,11 +286,15 @@ void work_mounts_close(struct work_mounts *mounts)
 {
 	for (size_t i = 0; i < mounts->cache_count; i++)
 		cache_close(&mounts->caches[i]);
+	for (size_t i = 0; i < mounts->fd_count; i++)
+		auto_close_release(&mounts->fds[i]);
+	staging_close(&mounts->staging);
+	free(mounts->fds);
 	for (size_t i = 0; i < mounts->variable_count; i++)
 		buf_done(&mounts->variables[i]);
 	free(mounts->at);
 	free(mounts->caches);
 	free(mounts->env);
 	free(mounts->variables);
-	*mounts = (struct work_mounts){0};
+	*mounts = WORK_MOUNTS_INIT;
 }

@@ -13,10 +13,15 @@ struct work_mounts {
 	size_t count;
 	struct cache *caches;
 	size_t cache_count;
+	struct staging staging; /* copies of what is bound */
+	int *fds;               /* of those */
+	size_t fd_count;
 	const char **env; /* the step's, and the secrets that are variables; ends with NULL */
 	struct buf *variables;
 	size_t variable_count;
 };
+
+#define WORK_MOUNTS_INIT ((struct work_mounts){.staging = STAGING_INIT})
 
 /*
  * May wait for other steps, and says so to log_fd. All of it is held until

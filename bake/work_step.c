@@ -488,7 +488,8 @@ static void work_answer(struct step_work *work, int result, struct err *why)
 
 int work_step(void)
 {
-	struct step_work work = {.spoolfd = -1, .record = STEP_RECORD_INIT};
+	struct step_work work = {
+		.spoolfd = -1, .mounts = WORK_MOUNTS_INIT, .record = STEP_RECORD_INIT};
 	struct err err = {0};
 	int result;
 

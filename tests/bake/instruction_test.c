@@ -100,7 +100,7 @@ static const struct {
 	{"RUN a\rb", "0x0d"},
 	/* flags */
 	{"RUN --mount true", "--mount: expected =type=TYPE"},
-	{"RUN --mount=target=/x true", "--mount=type=bind is not supported yet"},
+	{"RUN --mount=target=/x,from=alpine true", "from is not supported yet"},
 	{"RUN --mount=type=ssh true", "RUN: --mount: type=ssh is refused"},
 	{"RUN --mount=type=cache,targte=/x true", "unknown key targte; did you mean target?"},
 	{"RUN --mont=type=cache,target=/x true", "unknown flag --mont; did you mean mount?"},

@@ -260,6 +260,30 @@ static void a_run_has_its_mounts_parents_first(void **state)
 	assert_int_equal(mounts.at[2].size, 2);
 }
 
+static void a_source_is_a_name_and_no_pattern(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *word;
+	} cases[] = {
+		{"target=/x", "/"},
+		{"source=a/b c,target=/x", "a/b c"},
+		{"source=a*b,target=/x", "a[*]b"},
+		{"source=[a]?,target=/x", "[[]a][?]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		auto_buf struct buf word = BUF_INIT(64);
+		auto_mount struct mount made = {0};
+		struct err err = {0};
+
+		parse(cases[i].text, &made);
+		check_ok(mount_source_word(&made, &word, &err), &err);
+		assert_string_equal(word.ptr, cases[i].word);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +291,7 @@ int main(void)
 		cmocka_unit_test(owners_sharing_and_sizes_are_read),
 		cmocka_unit_test(what_is_wrong_is_refused_in_words),
 		cmocka_unit_test(a_form_is_judged_without_the_values_of_variables),
+		cmocka_unit_test(a_source_is_a_name_and_no_pattern),
 		cmocka_unit_test(a_run_has_its_mounts_parents_first),
 	};
 

@@ -53,7 +53,7 @@ refused "a read-only one cannot be written to" 1 'exit code 9' run 'RUN --mount=
 
 # Two steps that want one cache for themselves: the second one waits.
 # shellcheck disable=SC2016 # the shell of the step expands
-spec "$work/hold.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=locked echo held; touch /c/held; while [ ! -e /c/go ]; do sleep 0.05; done; rm /c/held'
+spec "$work/hold.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=locked touch /c/held; echo held; while [ ! -e /c/go ]; do sleep 0.05; done; rm /c/held'
 spec "$work/late.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=locked [ ! -e /c/held ] && echo alone'
 spec "$work/peek.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=private [ ! -e /c/held ] && echo private'
 "$HEARTH" bake "$work/hold.json" --progress plain >"$work/hold.log" 2>&1 &
@@ -88,7 +88,7 @@ wait_for 20 grep -q '\] held' "$work/hold.log"
 kill -KILL "$holder"
 wait "$holder" 2>/dev/null || true
 nothing_left "a killed bake leaves nothing"
-rm "$cache/held"
+rm -f "$cache/held"
 holds "and no lock" "$(timeout 30 "$HEARTH" bake "$work/late.json" --no-cache --progress plain 2>&1)" '\] alone'
 
 # --- secrets
@@ -140,6 +140,41 @@ check "nor is it while the step runs" absent
 check "nor an argument of any process" told
 kill -TERM "$holder"
 wait "$holder" || true
+
+# --- binds
+mkdir -p "$work/context/src/deep"
+echo one >"$work/context/src/a"
+echo two >"$work/context/src/deep/b"
+chmod 700 "$work/context/src/deep"
+chown 4242:4242 "$work/context/src/a"
+echo alone >"$work/context/file"
+echo hidden >"$work/context/hidden"
+echo hidden >"$work/context/.dockerignore"
+given=(--context "$work/context")
+step='RUN --mount=source=src,target=/mnt/src cat /mnt/src/a /mnt/src/deep/b; ls -n /mnt/src/a | (read m l u g r; echo "$u:$g"); touch /mnt/src/x 2>&1 || ls -ld /mnt/src/deep'
+holds "a directory of the context is there, and root's" "$(run "$step" "${given[@]}")" '\] 0:0'
+same "but not in the image" "$(files)" ""
+holds "it is read-only" "$(run "$step # again" "${given[@]}")" 'Read-only file system'
+holds "what has not changed does not run again" "$(run "$step" "${given[@]}")" CACHED
+touch "$work/context/src/a" "$work/context/other"
+holds "nor for a time, or for what is not mounted" "$(run "$step" "${given[@]}")" CACHED
+echo three >"$work/context/src/a"
+holds "what has changed does" "$(run "$step" "${given[@]}")" '\] three'
+chmod 755 "$work/context/src/deep"
+holds "a mode counts" "$(run "$step" "${given[@]}")" '\] drwxr-xr-x'
+check "what is written to one that is rw" run 'RUN --mount=source=src,target=/src,rw echo x >/src/a && rm -r /src/deep && touch /src/new' "${given[@]}"
+same "is in no image" "$(files)" ""
+same "and not in the context" "$(cd "$work/context/src" && cat a deep/b && ls)" "$(printf 'three\ntwo\na\ndeep')"
+holds "a file is mounted as one" "$(run 'RUN --mount=src=file,dst=/etc/file.conf cat /etc/file.conf' "${given[@]}")" '\] alone'
+same "of which nothing stays, either" "$(files)" ""
+holds "all of the context, without what .dockerignore hides" "$(run 'RUN --mount=target=/ctx ls -a /ctx' "${given[@]}")" '\] file$'
+check "as it is hidden" run 'RUN --mount=target=/ctx [ ! -e /ctx/hidden ]' "${given[@]}"
+refused "a source that is missing" 66 'nowhere' run 'RUN --mount=source=nowhere,target=/x true' "${given[@]}"
+refused "a mount of no context" 64 'a bind mount needs a context' run 'RUN --mount=source=src,target=/x true'
+refused "a file on a directory" 65 'a file cannot be mounted there' run 'RUN --mount=source=file,target=/bin true' "${given[@]}"
+refused "from a variable" 65 'variables are not expanded in from' run 'RUN --mount=from=$X,target=/x true'
+check "a name with a wildcard is a name" eval 'echo w >"$work/context/[a]*" && run "RUN --mount=source=[a]*,target=/w cat /w" "${given[@]}"'
+given=()
 
 refused "an agent's socket is no mount, and what to do is said" 65 'type=ssh is refused.*--secret id=key,src=FILE' run 'RUN --mount=type=ssh git clone x'
 refused "a target in /proc" 65 'nothing is mounted in /proc, /sys and /dev' run 'RUN --mount=type=tmpfs,target=/proc/x true'

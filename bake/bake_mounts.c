@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bake_mounts.c - what the mounts of a RUN need of the bake. */
+#include "bake/bake_priv.h"
+
+#include "bake/context.h"
+#include "bake/expand.h"
+
+static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct err *err)
+{
+	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
+	struct context_sources sources = {
+		.fd = bake->options->contextfd,
+		.count = 1,
+		.store = bake->options->store,
+	};
+	const char *path;
+
+	if (sources.fd < 0)
+		return err_set(err, ERR_INVALID,
+			       "a bind mount needs a context: give --context DIR, or `context` in "
+			       "the spec");
+	if (mount_source_word(mount, &word, err) < 0)
+		return -1;
+	path = word.ptr;
+	sources.paths = &path;
+	if (context_digest(&sources, bake->options->cancel, &mount->content, err) < 0)
+		return err_ctx(err, "mount on %s", mount->target);
+	return 0;
+}
+
+int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct digest *out,
+		       struct err *err)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+	bool any = false;
+
+	hasher_init(&hasher);
+	for (size_t i = 0; i < ready->mounts.count; i++) {
+		struct mount *mount = &ready->mounts.at[i];
+
+		if (mount->type != MOUNT_BIND)
+			continue;
+		any = true;
+		bake_end_snapshot(bake); /* it must not span the reading of files */
+		if (bake_digest_bind(bake, mount, err) < 0)
+			return -1;
+		hasher_add(&hasher, (struct str){(const char *)mount->content.bytes,
+						 sizeof(mount->content.bytes)});
+	}
+	hasher_final(&hasher, out);
+	return any;
+}
+
+/* A step that has to run says what it lacks before anything is started. */
+int bake_check_mounts(const struct bake *bake, const struct instruction *ready, struct err *err)
+{
+	for (size_t i = 0; i < ready->mounts.count; i++) {
+		const struct mount *mount = &ready->mounts.at[i];
+
+		if (mount->type == MOUNT_SECRET && mount->required &&
+		    !secrets_find(bake->options->secrets, str_of(mount->id)))
+			return err_set(err, ERR_NOT_FOUND,
+				       "the secret %s is required: give --secret id=%s,src=FILE or "
+				       "id=%s,env=NAME",
+				       mount->id, mount->id, mount->id);
+	}
+	return 0;
+}
