@@ -2,6 +2,7 @@
 /* cmd_bake.c - `hearth bake`: a spec on disk becomes an image. */
 #include "api/access.h"
 #include "api/cli.h"
+#include "api/export.h"
 #include "api/human.h"
 #include "api/progress.h"
 #include "api/secret_option.h"
@@ -11,7 +12,6 @@
 #include "bake/bake.h"
 #include "layers/base/clock.h"
 #include "layers/lease.h"
-#include "registry/layout.h"
 #include "registry/tag.h"
 
 #include <string.h>
@@ -21,6 +21,7 @@ struct cmd_bake {
 	struct store *store;
 	struct lease *lease; /* until the image has its names */
 	struct progress *progress;
+	json_t *names;              /* owned: of --tag */
 	struct network_host *hosts; /* owned */
 	size_t host_count;
 	struct secrets secrets;
@@ -53,78 +54,39 @@ static int bake_open_progress(struct cmd_bake *cmd, struct err *err)
 			     &cmd->progress, err);
 }
 
-static int bake_tag(struct cmd_bake *cmd, const struct spec *spec, const char *name,
-		    const struct digest *image, struct err *err)
-{
-	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
-	AUTO(meta) struct meta *meta = NULL;
-	struct reference reference;
-	struct tag tag = {
-		.target = *image,
-		.manifest = *image,
-		.platform = spec->platform,
-		.at_ms = clock_now_ms(),
-	};
-	struct tag held;
-	int found;
-
-	if (reference_parse(str_of(name), &reference, err) < 0 ||
-	    reference_format(&reference, &canonical, err) < 0 ||
-	    meta_begin(cmd->store, META_READ, &meta, err) < 0)
-		return -1;
-	found = tag_find(meta, buf_str(&canonical), &spec->platform, &held, err);
-	meta_abort(steal_ptr(&meta));
-	if (found < 0 || (found == 1 && digest_equal(&held.target, image)))
-		return found < 0 ? -1 : 0;
-	if (meta_begin(cmd->store, META_WRITE, &meta, err) < 0 ||
-	    tag_put(meta, buf_str(&canonical), &tag, err) < 0)
-		return -1;
-	return meta_commit(steal_ptr(&meta), err);
-}
-
-/* Names are judged before a long bake, not after it. */
-static int bake_check_names(const struct cli *cli, struct err *err)
+/* Names are judged before a long bake, not after it; *out_names are their canonical texts. */
+static int bake_check_names(const struct cli *cli, json_t **out_names, struct err *err)
 {
 	struct cli_value tags = cli_list(cli, "tag");
 	const char *output = cli_text(cli, "output");
-	struct reference reference;
+	AUTO(json) json_t *names = json_array();
 
 	if (progress_check(cli_text(cli, "progress"), err) < 0)
 		return -1;
 	for (size_t i = 0; i < tags.count; i++) {
-		if (reference_parse(str_of(tags.at[i]), &reference, err) < 0)
+		auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+
+		if (reference_parse_name(str_of(tags.at[i]), &name, err) < 0)
 			return err_ctx(err, "--tag");
-		if (reference.kind != REFERENCE_REGISTRY || reference.has_digest)
-			return err_set(err, ERR_INVALID, "--tag %s: expected NAME[:TAG]",
-				       tags.at[i]);
+		(void)json_array_append_new(names, json_from_str(buf_str(&name)));
 	}
-	if (output && !str_starts(str_of(output), STR("oci:")))
-		return err_set(err, ERR_INVALID, "--output %s: oci:DIR[:TAG] is supported", output);
-	if (output && reference_parse(str_of(output), &reference, err) < 0)
+	if (output && export_check(output, false, err) < 0)
 		return err_ctx(err, "--output");
+	*out_names = steal_ptr(&names);
 	return 0;
 }
 
 static int bake_output(struct cmd_bake *cmd, const struct digest *image, struct err *err)
 {
 	const char *output = cli_text(cmd->cli, "output");
-	struct bake_event event = {.kind = BAKE_EXPORT};
-	struct reference reference;
-	struct str tag;
+	const struct export_spec spec = {.to = output, .image = *image, .names = cmd->names};
 
 	if (!output)
 		return 0;
-	event.text = str_of(output);
-	progress_event(cmd->progress, &event);
-	if (reference_parse(str_of(output), &reference, err) < 0)
-		return err_ctx(err, "--output");
 	if (lease_add(cmd->lease, image, err) < 0 || lease_rest(cmd->lease, err) < 0)
 		return -1;
-	tag = reference.tag.len > 0 ? reference.tag : STR("latest");
-	if (layout_write(cmd->store, image, reference.path, tag, cmd->cli->cancel, err) < 0)
+	if (export_image(cmd->cli, cmd->store, cmd->progress, &spec, err) < 0)
 		return err_ctx(err, "--output %s", output);
-	event.kind = BAKE_EXPORT_DONE;
-	progress_event(cmd->progress, &event);
 	return 0;
 }
 
@@ -176,11 +138,18 @@ static int bake_push(struct cmd_bake *cmd, const struct spec *spec, const struct
 static int bake_keep(struct cmd_bake *cmd, const struct spec *spec, const struct digest *image,
 		     struct err *err)
 {
-	struct cli_value tags = cli_list(cmd->cli, "tag");
+	const struct tag tag = {
+		.target = *image,
+		.manifest = *image,
+		.platform = spec->platform,
+		.at_ms = clock_now_ms(),
+	};
 
-	for (size_t i = 0; i < tags.count; i++) {
-		if (bake_tag(cmd, spec, tags.at[i], image, err) < 0)
-			return err_ctx(err, "--tag %s", tags.at[i]);
+	for (size_t i = 0; i < json_array_size(cmd->names); i++) {
+		struct str name = json_str(json_array_get(cmd->names, i));
+
+		if (tag_set(cmd->store, name, &tag, err) < 0)
+			return err_ctx(err, "--tag " STR_FMT, STR_ARG(name));
 	}
 	if (bake_output(cmd, image, err) < 0)
 		return -1;
@@ -328,7 +297,7 @@ static int run(struct cli *cli, struct err *err)
 {
 	auto_spec struct spec spec = {0};
 	struct cmd_bake cmd = {.cli = cli, .contextfd = -1, .started_ms = clock_monotonic_ms()};
-	int result = bake_check_names(cli, err);
+	int result = bake_check_names(cli, &cmd.names, err);
 
 	if (result == 0)
 		result = spec_file_read(cli, &spec, err);
@@ -344,6 +313,7 @@ static int run(struct cli *cli, struct err *err)
 	auto_close_release(&cmd.contextfd);
 	secret_done(&cmd.credentials.password);
 	secrets_done(&cmd.secrets);
+	json_decref(cmd.names);
 	free(cmd.hosts);
 	return result < 0 ? err_ctx(err, "bake %s", cli->args[0]) : 0;
 }
@@ -358,7 +328,7 @@ static const struct cli_option options[] = {
 	{"compression", "KIND", "of the image's own layers: zstd (default) or gzip", false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
 	{"push", "REFERENCE", "push the image there, too, as the spec's push says", true},
-	{"output", "oci:DIR[:TAG]", "write the image as an OCI layout, too", false},
+	{"output", "DEST", "write the image as hearth export does, too", false},
 	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
 	ACCESS_OPTIONS,
 	{"runtime", "NAME", "crun, runc, or the path of another OCI runtime", false},

@@ -71,37 +71,46 @@ int lookup_digest(struct meta *meta, struct str text, struct digest *out, struct
 	return prefix.count == 1;
 }
 
-static int lookup_tag(struct meta *meta, struct str text, const struct platform *platform,
-		      struct tag *out, struct err *err)
-{
-	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
-	struct reference reference;
+/* What is asked for, and found. */
+struct lookup_wish {
+	const char *text;
+	bool any_platform; /* the host's, or the only one */
+	struct platform platform;
+	struct tag found; /* its target and manifest */
+	struct buf *name;
+};
 
-	if (reference_parse(text, &reference, err) < 0 ||
-	    reference_format(&reference, &canonical, err) < 0)
+static int lookup_tag(struct meta *meta, struct lookup_wish *wish, struct err *err)
+{
+	struct reference reference;
+	int found;
+
+	if (reference_parse(str_of(wish->text), &reference, err) < 0 ||
+	    reference_format(&reference, wish->name, err) < 0)
 		return -1;
-	return tag_find(meta, buf_str(&canonical), platform, out, err);
+	found = tag_find(meta, buf_str(wish->name), &wish->platform, &wish->found, err);
+	if (found == 0 && wish->any_platform)
+		found = tag_find_only(meta, buf_str(wish->name), &wish->found, err);
+	return found;
 }
 
-/* Of a digest, target and manifest are the same. */
-static int lookup_image(struct store *store, const char *text, const struct platform *platform,
-			struct tag *out, struct err *err)
+static int lookup_image(struct store *store, struct lookup_wish *wish, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	struct str name = str_of(text);
+	struct str name = str_of(wish->text);
 	int found;
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = lookup_digest(meta, name, &out->manifest, err);
-	out->target = out->manifest;
+	found = lookup_digest(meta, name, &wish->found.manifest, err);
+	wish->found.target = wish->found.manifest;
 	if (found == 0 && !str_starts(name, STR("sha256:")))
-		found = lookup_tag(meta, name, platform, out, err);
+		found = lookup_tag(meta, wish, err);
 	if (found == 0)
 		return err_set(
 			err, ERR_NOT_FOUND,
 			"no image %s here; hearth images lists them, hearth pull fetches one",
-			text);
+			wish->text);
 	return found < 0 ? -1 : 0;
 }
 
@@ -126,30 +135,32 @@ uint64_t lookup_size(const struct lookup *lookup)
 	return size;
 }
 
-static int lookup_find(const struct cli *cli, struct store **store, struct tag *out,
+static int lookup_find(const struct cli *cli, struct store **store, struct lookup_wish *wish,
 		       struct err *err)
 {
 	const char *text = cli_text(cli, "platform");
-	struct platform platform;
+	bool given = text && strcmp(text, "all") != 0;
 	int found;
 
-	platform_host(&platform);
-	if (text && platform_parse(str_of(text), &platform, err) < 0)
+	wish->any_platform = !given;
+	platform_host(&wish->platform);
+	if (given && platform_parse(str_of(text), &wish->platform, err) < 0)
 		return err_ctx(err, "--platform");
 	found = cli_find_store(cli, store, err);
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "no image %s here: there is no store in %s yet",
 			       cli->args[0], cli->data_path);
-	return found < 0 ? -1 : lookup_image(*store, cli->args[0], &platform, out, err);
+	return found < 0 ? -1 : lookup_image(*store, wish, err);
 }
 
 int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 {
-	struct tag tag = {0};
+	struct lookup_wish wish = {.text = cli->args[0], .name = &out->name};
 
-	if (lookup_find(cli, store, &tag, err) < 0)
+	if (lookup_find(cli, store, &wish, err) < 0)
 		return -1;
-	return lookup_read(*store, &tag.manifest, out, err);
+	out->target = wish.found.target;
+	return lookup_read(*store, &wish.found.manifest, out, err);
 }
 
 /* Whether every document of an index is here: 1, 0, -1. */
@@ -172,16 +183,18 @@ static int lookup_is_whole(struct store *store, const struct digest *index, stru
 
 int lookup_whole(const struct cli *cli, struct store **store, struct digest *out, struct err *err)
 {
-	struct tag tag = {0};
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct lookup_wish wish = {.text = cli->args[0], .name = &name};
+	const struct tag *tag = &wish.found;
 	int whole = 0;
 
-	if (lookup_find(cli, store, &tag, err) < 0)
+	if (lookup_find(cli, store, &wish, err) < 0)
 		return -1;
-	if (!cli_has(cli, "platform") && !digest_equal(&tag.target, &tag.manifest))
-		whole = lookup_is_whole(*store, &tag.target, err);
+	if (!cli_has(cli, "platform") && !digest_equal(&tag->target, &tag->manifest))
+		whole = lookup_is_whole(*store, &tag->target, err);
 	if (whole < 0)
 		return -1;
-	*out = whole ? tag.target : tag.manifest;
+	*out = whole ? tag->target : tag->manifest;
 	return 0;
 }
 
@@ -189,6 +202,7 @@ void lookup_done(struct lookup *lookup)
 {
 	manifest_done(&lookup->manifest);
 	image_config_done(&lookup->config);
+	buf_done(&lookup->name);
 	buf_done(&lookup->manifest_text);
 	buf_done(&lookup->config_text);
 }

@@ -15,6 +15,8 @@ bool lookup_hex(struct str text, struct str *out);
 /* Manifest and config of an image, read and parsed. */
 struct lookup {
 	struct digest digest;
+	struct digest target;     /* the index that it was chosen from, or itself */
+	struct buf name;          /* owned; canonical, where it was named by a reference */
 	struct buf manifest_text; /* owned */
 	struct buf config_text;   /* owned */
 	struct manifest manifest;
@@ -22,7 +24,8 @@ struct lookup {
 };
 
 #define LOOKUP_INIT                                               \
-	((struct lookup){.manifest_text = BUF_INIT(MANIFEST_MAX), \
+	((struct lookup){.name = BUF_INIT(REFERENCE_TEXT_MAX),    \
+			 .manifest_text = BUF_INIT(MANIFEST_MAX), \
 			 .config_text = BUF_INIT(IMAGE_CONFIG_MAX)})
 
 /*
@@ -41,8 +44,9 @@ uint64_t lookup_size(const struct lookup *lookup);
 
 /*
  * The image of the command's first argument, for the platform that it asks
- * for. The store is opened, and the caller's to close. ERR_NOT_FOUND says what
- * to do; ERR_INVALID for the beginning of a digest that fits several.
+ * for (else the host's, or the only one that is here). The store is opened, and the caller's to
+ * close. ERR_NOT_FOUND says what to do; ERR_INVALID for the beginning of a digest that fits
+ * several.
  */
 #define LOOKUP_OPTION_PLATFORM                                                                \
 	{                                                                                     \

@@ -13,10 +13,8 @@ static int work_all_steps(void)
 int main(int argc, char **argv)
 {
 	static const struct role roles[] = {
-		{"steps", work_all_steps},
-		{"context", work_context},
-		{"convert", work_convert},
-		{"doctor", work_doctor},
+		{"steps", work_all_steps}, {"context", work_context}, {"convert", work_convert},
+		{"export", work_export},   {"doctor", work_doctor},
 	};
 
 	json_wipe_released(); /* a secret that is a variable passes through documents */

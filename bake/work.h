@@ -38,5 +38,6 @@ int work_steps(int (*step)(void));
 int work_pull(void);
 int work_convert(void);
 int work_context(void);
+int work_export(void);
 int work_push(void);
 int work_doctor(void);

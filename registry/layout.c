@@ -93,6 +93,36 @@ int layout_read_index(int dirfd, json_t **out_document, json_t **out_list, struc
 	return layout_parse_index(buf_str(&text), out_document, out_list, err);
 }
 
+json_t *layout_new_index(void)
+{
+	json_t *index = json_pack("{s:i, s:s, s:[]}", "schemaVersion", 2, "mediaType",
+				  MEDIA_OCI_INDEX, "manifests");
+
+	if (!index)
+		abort();
+	return index;
+}
+
+json_t *layout_entry(const struct descriptor *self, struct str tag, struct str name)
+{
+	char text[DIGEST_TEXT_MAX];
+	json_t *notes = json_object();
+	json_t *entry =
+		json_pack("{s:o, s:s, s:I}", "mediaType", json_from_str(self->media_type), "digest",
+			  digest_format(&self->digest, text), "size", (json_int_t)self->size);
+
+	if (!entry)
+		abort();
+	if (tag.len > 0)
+		(void)json_object_set_new(notes, LAYOUT_REF_NAME, json_from_str(tag));
+	if (name.len > 0)
+		(void)json_object_set_new(notes, LAYOUT_IMAGE_NAME, json_from_str(name));
+	if (json_object_size(notes) > 0)
+		(void)json_object_set(entry, "annotations", notes);
+	json_decref(notes);
+	return entry;
+}
+
 struct str layout_entry_name(const json_t *entry)
 {
 	const json_t *annotations = json_object_get(entry, "annotations");

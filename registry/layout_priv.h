@@ -9,6 +9,7 @@
 
 #define LAYOUT_INDEX_MAX MANIFEST_MAX
 #define LAYOUT_ENTRIES_MAX 10000
+#define LAYOUT_VERSION "{\"imageLayoutVersion\":\"1.0.0\"}"
 #define LAYOUT_REF_NAME "org.opencontainers.image.ref.name"
 #define LAYOUT_IMAGE_NAME "io.containerd.image.name" /* containerd's, in full */
 #define LAYOUT_BLOB_NAME_MAX (sizeof("blobs/sha256/") + DIGEST_HEX_MAX)
@@ -39,6 +40,10 @@ int layout_parse_index(struct str text, json_t **out_document, json_t **out_list
 /* The entry that a tag names (layout.h), and its digest. */
 int layout_choose(const json_t *list, struct str tag, const json_t **out_entry, struct digest *out,
 		  struct err *err) MUST_CHECK;
+
+/* An index.json without entries, and an entry for it; tag and full name may be "". */
+json_t *layout_new_index(void);
+json_t *layout_entry(const struct descriptor *self, struct str tag, struct str name);
 
 /* The ref name of an entry, or "". */
 struct str layout_entry_name(const json_t *entry);

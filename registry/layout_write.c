@@ -12,6 +12,7 @@
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
 #include "layers/blob.h"
+#include "registry/inventory.h"
 #include "registry/layout_priv.h"
 
 #include <dirent.h>
@@ -24,12 +25,11 @@
 #define LAYOUT_BLOBS "blobs/sha256"
 #define LAYOUT_STAGED ".hearth-" /* and a ULID */
 #define LAYOUT_STAGED_MAX (sizeof(LAYOUT_BLOBS "/" LAYOUT_STAGED) + ULID_TEXT_MAX)
-#define LAYOUT_VERSION "{\"imageLayoutVersion\":\"1.0.0\"}"
 
 #define LAYOUT_RETRY_MS 20 /* between looks at a lock: there is no wait for one and a cancel */
 
 struct layout_blob {
-	const struct descriptor *is;
+	const struct inventory_item *is;
 	bool made; /* by us, now */
 };
 
@@ -40,7 +40,7 @@ struct layout_writer {
 	int fd;                    /* owned: the layout's directory, locked */
 	bool made_dir;             /* or it was there */
 	bool made_layout;          /* of an empty directory */
-	struct layout_blob *blobs; /* owned: layers, config, manifest */
+	struct layout_blob *blobs; /* owned: all of the image, and itself last */
 	size_t blob_count;
 };
 
@@ -191,7 +191,7 @@ static int layout_write_file(int layoutfd, const char *name, struct str bytes, s
 
 /* Whether the layout has these very bytes. A blob that is damaged is written again. */
 static bool layout_has_blob(const struct layout_writer *writer, const char *name,
-			    const struct descriptor *blob)
+			    const struct inventory_item *blob)
 {
 	auto_close int fd = -1;
 	AUTO(hasher) struct hasher hasher;
@@ -247,22 +247,6 @@ static int layout_write_blobs(const struct layout_writer *writer, struct err *er
 	return layout_sync_dir(writer->fd, LAYOUT_BLOBS, err);
 }
 
-static json_t *layout_entry(const struct descriptor *self, struct str tag)
-{
-	char text[DIGEST_TEXT_MAX];
-	json_t *entry =
-		json_pack("{s:o, s:s, s:I}", "mediaType", json_from_str(self->media_type), "digest",
-			  digest_format(&self->digest, text), "size", (json_int_t)self->size);
-
-	if (!entry)
-		abort();
-	if (tag.len > 0 &&
-	    json_object_set_new(entry, "annotations",
-				json_pack("{s:o}", LAYOUT_REF_NAME, json_from_str(tag))) < 0)
-		abort();
-	return entry;
-}
-
 /* The index that is there, or an empty one. */
 static int layout_load_index(int layoutfd, json_t **out, json_t **out_list, struct err *err)
 {
@@ -272,10 +256,7 @@ static int layout_load_index(int layoutfd, json_t **out, json_t **out_list, stru
 		return 0;
 	if (why.kind != ERR_NOT_FOUND)
 		return err_set(err, why.kind, "%s", why.text);
-	*out = json_pack("{s:i, s:s, s:[]}", "schemaVersion", 2, "mediaType", MEDIA_OCI_INDEX,
-			 "manifests");
-	if (!*out)
-		abort();
+	*out = layout_new_index();
 	*out_list = json_object_get(*out, "manifests");
 	return 0;
 }
@@ -309,7 +290,7 @@ static int layout_write_index(int layoutfd, const struct descriptor *self, struc
 
 	if (layout_load_index(layoutfd, &document, &list, err) < 0)
 		return -1;
-	layout_replace_entry(list, layout_entry(self, tag), tag);
+	layout_replace_entry(list, layout_entry(self, tag, STR("")), tag);
 	if (json_format(document, &text, err) < 0)
 		return -1;
 	return layout_write_file(layoutfd, "index.json", buf_str(&text), err);
@@ -383,34 +364,28 @@ static int layout_write_all(struct layout_writer *writer, struct str dir,
 	return layout_sync_dir(writer->fd, ".", err);
 }
 
-static void layout_list_blobs(struct layout_writer *writer, const struct manifest *manifest,
-			      const struct descriptor *self)
+static void layout_list_blobs(struct layout_writer *writer, const struct inventory *inventory)
 {
-	size_t n = manifest->layer_count;
-
-	writer->blobs = calloc(n + 2, sizeof(*writer->blobs));
+	writer->blobs = calloc(inventory->count, sizeof(*writer->blobs));
 	if (!writer->blobs)
 		abort();
-	for (size_t i = 0; i < n; i++)
-		writer->blobs[i].is = &manifest->layers[i];
-	writer->blobs[n].is = &manifest->config;
-	writer->blobs[n + 1].is = self;
-	writer->blob_count = n + 2;
+	for (size_t i = 0; i < inventory->count; i++)
+		writer->blobs[i].is = &inventory->items[i];
+	writer->blob_count = inventory->count;
 }
 
 int layout_write(struct store *store, const struct digest *manifest, struct str dir, struct str tag,
 		 const struct cancel *cancel, struct err *err)
 {
 	struct layout_writer writer = {.store = store, .cancel = cancel, .fd = -1};
-	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
-	auto_manifest struct manifest parsed = {0};
+	auto_inventory struct inventory inventory = {0};
 	struct descriptor self;
 	int result = -1;
 
-	if (blob_read_all(store, manifest, &text, err) == 0 &&
-	    manifest_parse(buf_str(&text), &parsed, err) == 0) {
-		self = (struct descriptor){parsed.media_type, *manifest, text.len};
-		layout_list_blobs(&writer, &parsed, &self);
+	if (inventory_read(store, manifest, &inventory, err) == 0) {
+		self = (struct descriptor){inventory.image.media_type, *manifest,
+					   inventory_image(&inventory)->size};
+		layout_list_blobs(&writer, &inventory);
 		result = layout_write_all(&writer, dir, &self, tag, err);
 	}
 	auto_close_release(&writer.fd);

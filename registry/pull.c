@@ -157,26 +157,12 @@ static int pull_store(struct pull *pull, const struct buf *text, struct err *err
 	return blob_put(pull->store, buf_str(text), &digest, err);
 }
 
-/* A name that stands for the same as before is not written again: that would cost a sync. */
 static int pull_tag_as(struct pull *pull, struct str name, const struct tag *tag, struct err *err)
 {
 	const struct pull_event event = {.kind = PULL_NAMED, .digest = tag->manifest, .name = name};
-	AUTO(meta) struct meta *meta = NULL;
-	struct tag old;
-	int found;
 
-	if (meta_begin(pull->store, META_READ, &meta, err) < 0)
+	if (tag_set(pull->store, name, tag, err) < 0)
 		return -1;
-	found = tag_find(meta, name, &tag->platform, &old, err);
-	if (found < 0)
-		return -1;
-	if (found == 0 || old.pulled != tag->pulled || !digest_equal(&old.target, &tag->target) ||
-	    !digest_equal(&old.manifest, &tag->manifest)) {
-		meta_abort(steal_ptr(&meta));
-		if (meta_begin(pull->store, META_WRITE, &meta, err) < 0 ||
-		    tag_put(meta, name, tag, err) < 0 || meta_commit(steal_ptr(&meta), err) < 0)
-			return -1;
-	}
 	if (pull->spec->event)
 		pull->spec->event(pull->spec->event_ctx, &event);
 	return 0;

@@ -113,6 +113,38 @@ int tag_find(struct meta *meta, struct str reference, const struct platform *pla
 	return 1;
 }
 
+struct tag_only {
+	struct tag first;
+	size_t count;
+};
+
+static int tag_only_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct tag_only *only = ctx;
+
+	(void)reference, (void)err; /* the shape of tag_each_fn */
+	if (only->count++ == 0)
+		only->first = *tag;
+	return 0;
+}
+
+int tag_find_only(struct meta *meta, struct str reference, struct tag *out, struct err *err)
+{
+	struct tag_only only = {0};
+	AUTO(json) json_t *record = NULL;
+	char hashed[DIGEST_TEXT_MAX];
+	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
+
+	if (found <= 0)
+		return found;
+	if (tag_each_image(record, tag_only_one, &only, err) < 0)
+		return -1;
+	if (only.count != 1)
+		return 0;
+	*out = only.first;
+	return 1;
+}
+
 static json_t *tag_record_new(struct str reference)
 {
 	json_t *record = json_pack("{s:i, s:o, s:[]}", "v", 1, "reference",
@@ -182,6 +214,26 @@ int tag_put(struct meta *meta, struct str reference, const struct tag *tag, stru
 	    tag_merge(images, tag, err) < 0)
 		return -1;
 	return meta_put(meta, TAG_TABLE, name, record, err);
+}
+
+int tag_set(struct store *store, struct str reference, const struct tag *tag, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct tag old;
+	int found;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find(meta, reference, &tag->platform, &old, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && old.pulled == tag->pulled && digest_equal(&old.target, &tag->target) &&
+	    digest_equal(&old.manifest, &tag->manifest))
+		return 0;
+	meta_abort(steal_ptr(&meta));
+	if (meta_begin(store, META_WRITE, &meta, err) < 0 || tag_put(meta, reference, tag, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
 }
 
 int tag_del(struct meta *meta, struct str reference, struct err *err)

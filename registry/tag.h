@@ -29,6 +29,17 @@ int tag_find(struct meta *meta, struct str reference, const struct platform *pla
 int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
 	MUST_CHECK;
 
+/*
+ * The same in a transaction of its own, and none where the name stands for this
+ * already, since each costs a sync.
+ */
+int tag_set(struct store *store, struct str reference, const struct tag *tag, struct err *err)
+	MUST_CHECK;
+
+/* The image of a reference that has one only, whatever its platform. 1, 0, -1. */
+int tag_find_only(struct meta *meta, struct str reference, struct tag *out, struct err *err)
+	MUST_CHECK;
+
 /* All platforms of it. 1 deleted, 0 was not there. */
 int tag_del(struct meta *meta, struct str reference, struct err *err) MUST_CHECK;
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/inventory.h"
+
+#include "layers/blob.h"
+#include "layers/digest_set.h"
+
+#include <inttypes.h>
+
+/* 1 it is new, and counted as gathered; 0 it was there; -1. */
+static int inventory_meet(struct inventory *inventory, const struct digest *digest, struct err *err)
+{
+	return digest_set_add(inventory->gathered, digest, err);
+}
+
+static int inventory_add(struct inventory *inventory, const struct digest *digest, uint64_t size,
+			 struct err *err)
+{
+	size_t room = inventory->room ? 2 * inventory->room : 64;
+	struct inventory_item *grown;
+
+	if (inventory->count == INVENTORY_ITEMS_MAX)
+		return err_set(err, ERR_LIMIT, "an image of more than %zu blobs",
+			       INVENTORY_ITEMS_MAX);
+	if (inventory->count == inventory->room) {
+		grown = reallocarray(inventory->items, room, sizeof(*grown));
+		if (!grown)
+			abort();
+		inventory->items = grown;
+		inventory->room = room;
+	}
+	inventory->items[inventory->count++] = (struct inventory_item){*digest, size};
+	return 0;
+}
+
+static int inventory_missing(const struct descriptor *what, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	return err_set(err, ERR_NOT_FOUND,
+		       "the image names %s, which is not in the store; of an image of several "
+		       "platforms pull all, or name one",
+		       digest_format(&what->digest, text));
+}
+
+static int inventory_add_blob(struct store *store, struct inventory *inventory,
+			      const struct closure_item *item, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct blob_info info;
+	int found = blob_find(store, &item->what.digest, &info, err);
+
+	if (found == 0 && item->kind == CLOSURE_FOREIGN)
+		return 0;
+	if (found <= 0)
+		return found < 0 ? -1 : inventory_missing(&item->what, err);
+	if (info.size != item->what.size)
+		return err_set(err, ERR_CORRUPT,
+			       "%s has %" PRIu64 " bytes, the image says %" PRIu64,
+			       digest_format(&item->what.digest, text), info.size, item->what.size);
+	found = inventory_meet(inventory, &item->what.digest, err);
+	if (found <= 0)
+		return found;
+	return inventory_add(inventory, &item->what.digest, info.size, err);
+}
+
+static int inventory_add_document(struct store *store, struct inventory *inventory,
+				  const struct digest *digest, struct closure *out, size_t depth,
+				  struct err *err);
+
+static int inventory_add_item(struct store *store, struct inventory *inventory,
+			      const struct closure_item *item, size_t depth, struct err *err)
+{
+	auto_closure struct closure closure = {0};
+	struct blob_info info;
+	int found;
+
+	if (item->kind != CLOSURE_DOCUMENT)
+		return inventory_add_blob(store, inventory, item, err);
+	found = blob_find(store, &item->what.digest, &info, err);
+	if (found <= 0)
+		return found < 0 ? -1 : inventory_missing(&item->what, err);
+	return inventory_add_document(store, inventory, &item->what.digest, &closure, depth + 1,
+				      err);
+}
+
+/* A document and all that it names. */
+static int inventory_add_document(struct store *store, struct inventory *inventory,
+				  const struct digest *digest, struct closure *out, size_t depth,
+				  struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	int met;
+
+	if (depth > INVENTORY_DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "indexes in indexes, more than %d deep",
+			       INVENTORY_DEPTH_MAX);
+	met = inventory_meet(inventory, digest, err);
+	if (met <= 0)
+		return met;
+	if (blob_read_all(store, digest, &text, err) < 0 ||
+	    closure_parse(buf_str(&text), out, err) < 0)
+		return -1;
+	for (size_t i = 0; i < out->count; i++) {
+		if (inventory_add_item(store, inventory, &out->items[i], depth, err) < 0)
+			return -1;
+	}
+	return inventory_add(inventory, digest, text.len, err);
+}
+
+int inventory_read(struct store *store, const struct digest *image, struct inventory *out,
+		   struct err *err)
+{
+	auto_digest_set struct digest_set gathered = {0};
+	auto_inventory struct inventory inventory = {.gathered = &gathered};
+
+	if (inventory_add_document(store, &inventory, image, &inventory.image, 0, err) < 0)
+		return -1;
+	inventory.gathered = NULL;
+	*out = inventory;
+	inventory = (struct inventory){0};
+	return 0;
+}
+
+void inventory_done(struct inventory *inventory)
+{
+	closure_done(&inventory->image);
+	free(inventory->items);
+	*inventory = (struct inventory){0};
+}
+
+uint64_t inventory_size(const struct inventory *inventory)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < inventory->count; i++)
+		size += inventory->items[i].size;
+	return size;
+}
