@@ -82,18 +82,37 @@ static void copy_owner(const struct copy *copy, const struct source_entry *entry
 	*out_gid = own ? copy->spec->first_id + entry->st.st_gid : copy->parents.gid;
 }
 
-/* Owner first, since it takes capabilities and mode bits away; times last. */
+/* Owner first, since it takes mode bits away. What is right already costs a journal's entry. */
+static int copy_dress_inode(struct copy *copy, int fd, const struct source_entry *entry,
+			    struct err *err)
+{
+	struct stat st;
+	uid_t uid;
+	gid_t gid;
+	bool owned;
+
+	copy_owner(copy, entry, &uid, &gid);
+	if (fstat(fd, &st) < 0)
+		return err_os(err, errno, "stat");
+	owned = st.st_uid == uid && st.st_gid == gid;
+	if (S_ISREG(st.st_mode) && st.st_size != entry->st.st_size &&
+	    ftruncate(fd, entry->st.st_size) < 0)
+		return err_os(err, errno, "set the size");
+	if (!owned && fchown(fd, uid, gid) < 0)
+		return err_os(err, errno, "set the owner");
+	if ((!owned || (st.st_mode & 07777) != copy_mode(copy, entry)) &&
+	    fchmod(fd, copy_mode(copy, entry)) < 0)
+		return err_os(err, errno, "set the mode");
+	return 0;
+}
+
+/* A change of owner takes capabilities away, and every change sets times. */
 static int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)
 {
 	const struct timespec times[] = {entry->st.st_atim, entry->st.st_mtim};
-	uid_t uid;
-	gid_t gid;
 
-	copy_owner(copy, entry, &uid, &gid);
-	if (fchown(fd, uid, gid) < 0)
-		return err_os(err, errno, "set the owner");
-	if (fchmod(fd, copy_mode(copy, entry)) < 0)
-		return err_os(err, errno, "set the mode");
+	if (copy_dress_inode(copy, fd, entry, err) < 0)
+		return -1;
 	if (xattrs_write(copy_top(copy)->fd, fd, &entry->xattrs, copy->spec->first_id, err) < 0)
 		return -1;
 	if (futimens(fd, times) < 0)
@@ -137,8 +156,6 @@ static int copy_bytes(struct copy *copy, int fd, struct source_entry *entry, str
 	copy->outfd = fd;
 	if (source_read(entry, copy->spec->cancel, copy_block, copy, err) < 0)
 		return -1;
-	if (ftruncate(fd, entry->st.st_size) < 0)
-		return err_os(err, errno, "set the size");
 	return copy_dress(copy, fd, entry, err);
 }
 
@@ -163,7 +180,8 @@ static int copy_new_file(struct copy *copy, struct source_entry *entry, const ch
 			 struct err *err)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	auto_close int fd = openat(copy_top(copy)->fd, name, flags, 0600);
+	const mode_t mode = copy_mode(copy, entry) & 0777; /* what is written loses the others */
+	auto_close int fd = openat(copy_top(copy)->fd, name, flags, mode);
 
 	if (fd < 0)
 		return err_os(err, errno, "create");
