@@ -68,4 +68,28 @@ cancel INT "$work/next.json" --output "oci:$work/layout"
 same "an export that waits for another ends with 130" "$status" 130
 check "within three seconds, too ($ms ms)" test "$ms" -lt 3000
 same "and has written nothing" "$(ls -A "$work/layout")" ""
+# A step belongs to all who ask for it, whoever came first and with whatever secret.
+# shellcheck disable=SC2016 # for the step's shell
+spec "$work/shared.json" "$base" 'RUN --mount=type=cache,id=go,target=/go --mount=type=secret,id=s echo started; echo run >>/go/runs; until [ -e /go/go ]; do sleep 0.05; done; wc -c </run/secrets/s'
+echo -n first >"$work/secret"
+"$HEARTH" bake "$work/shared.json" --progress plain --secret "id=s,src=$work/secret" >"$work/first.log" 2>&1 &
+first=$!
+wait_for 30 grep -qxF '[1/1] started' "$work/first.log"
+"$HEARTH" bake "$work/shared.json" --progress plain >"$work/second.log" 2>&1 &
+second=$!
+check "another bake joins a running step and hears it from its beginning" \
+	wait_for 30 grep -qxF '[1/1] started' "$work/second.log"
+kill -TERM "$first"
+status=0
+wait "$first" || status=$?
+same "the first one is cancelled" "$status" 130
+check "and leaves the step to the other" kill -0 "$second"
+touch "$(dirname "$(compgen -G "$HEARTH_DATA/caches/*/data/runs")")/go"
+status=0
+wait "$second" || status=$?
+same "which gets its end" "$status" 0
+holds "made with what the first one gave" "$(cat "$work/second.log")" '^\[1/1\] 5$'
+same "the step ran once" "$(cat "$HEARTH_DATA"/caches/*/data/runs)" run
+holds "and is cached for everybody" "$(hearth bake "$work/shared.json" --progress plain 2>&1)" CACHED
+nothing_left "and nothing is left" 3
 finish
