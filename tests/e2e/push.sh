@@ -42,6 +42,12 @@ refused "one that fails says which did not" 69 "$digest is pushed to $registry/b
 	hearth bake "$work/p.json" --push 127.0.0.1:1/x:1 --push "$registry/baked/three:1"
 same "and the rest is there" "$(seen baked/three:1)" "$digest"
 
+# All but the manifest is lost there: who holds the image does not notice.
+find "$work/registry" -name data ! -path "*/${digest#sha256:}/*" -delete
+same "of what is held nothing is fetched" "$(HEARTH_DATA=$work/fresh hearth pull "$registry/acme/agent:1" 2>/dev/null)" "$digest"
+spec "$work/held.json" "$registry/acme/agent:1" "ENV C=d"
+check "nor by a bake that asks the registry" env HEARTH_DATA="$work/fresh" "$HEARTH" bake "$work/held.json" --pull
+
 # A registry with a password: me:secret
 locked=127.0.0.1:$(free_port)
 echo 'me:$2b$04$xjRrvKZIlqeSvUdcoW0bfOsoAeVJGRKZwnp1yfEDJvbKnEZjweGi6' >"$work/htpasswd"

@@ -36,8 +36,7 @@ void desk_take(struct desk *desk, const struct standin_request *request, size_t 
 
 static void desk_registry(struct desk *desk, const struct standin_request *request)
 {
-	bool whole = desk->got.len == desk->bytes.len &&
-		     memcmp(desk->got.ptr, desk->bytes.ptr, desk->got.len) == 0;
+	bool whole = str_equal(buf_str(&desk->got), buf_str(&desk->bytes));
 	const char *range = strstr(request->text, "Content-Range: ");
 	char headers[400];
 
@@ -63,8 +62,7 @@ static void desk_registry(struct desk *desk, const struct standin_request *reque
 		break;
 	case 'U':
 		desk_take(desk, request, SIZE_MAX);
-		whole = desk->got.len == desk->bytes.len &&
-			memcmp(desk->got.ptr, desk->bytes.ptr, desk->got.len) == 0 &&
+		whole = str_equal(buf_str(&desk->got), buf_str(&desk->bytes)) &&
 			strstr(request->target, "digest=sha256%3");
 		standin_answer(request, whole ? "201 Created" : "400 Bad", "", STR(""));
 		break;
