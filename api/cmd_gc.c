@@ -24,6 +24,11 @@ static void gc_hear(void *ctx, const struct gc_event *event)
 	(void)printf("image %.12s%s%s\n", digest_hex(event->digest, hex), *name ? " " : "", name);
 }
 
+static uint64_t gc_freed(const struct gc_result *result)
+{
+	return result->collected.chunk_bytes + result->collected.tree_bytes + result->cache_bytes;
+}
+
 static void gc_set(json_t *value, const char *name, uint64_t number)
 {
 	(void)json_object_set_new(value, name, json_integer((json_int_t)number));
@@ -41,7 +46,9 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	gc_set(value, "blobsBytes", collected->chunk_bytes);
 	gc_set(value, "trees", collected->trees);
 	gc_set(value, "treesBytes", collected->tree_bytes);
-	gc_set(value, "freedBytes", collected->chunk_bytes + collected->tree_bytes);
+	gc_set(value, "freedBytes", gc_freed(result));
+	gc_set(value, "caches", result->caches);
+	gc_set(value, "cachesBytes", result->cache_bytes);
 	gc_set(value, "punchedBytes", result->punched);
 	(void)json_object_set_new(value, "incomplete", json_boolean(collected->chunks_left));
 	human_json(value, stdout);
@@ -53,16 +60,18 @@ static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
 	char blobs[HUMAN_TEXT_MAX];
 	char trees[HUMAN_TEXT_MAX];
 	char all[HUMAN_TEXT_MAX];
+	char caches[HUMAN_TEXT_MAX];
 
 	if (cli_has(cmd->cli, "json")) {
 		gc_print_json(cmd, result);
 		return;
 	}
-	(void)printf("%ju images, %ju steps, %ju blobs (%s), %ju trees (%s)\n",
+	(void)printf("%ju images, %ju steps, %ju blobs (%s), %ju trees (%s), %ju caches (%s)\n",
 		     (uintmax_t)result->images, (uintmax_t)result->steps,
 		     (uintmax_t)collected->blobs, human_size(collected->chunk_bytes, blobs),
-		     (uintmax_t)collected->trees, human_size(collected->tree_bytes, trees));
-	(void)printf("%s %s\n", human_size(collected->chunk_bytes + collected->tree_bytes, all),
+		     (uintmax_t)collected->trees, human_size(collected->tree_bytes, trees),
+		     (uintmax_t)result->caches, human_size(result->cache_bytes, caches));
+	(void)printf("%s %s\n", human_size(gc_freed(result), all),
 		     cli_has(cmd->cli, "dry-run") ? "would be freed" : "freed");
 	if (result->punched > 0)
 		(void)printf("%s of the databases' files went back to the disk\n",
@@ -109,6 +118,41 @@ static int gc_read_count(const char *text, int64_t *out, struct err *err)
 	return 0;
 }
 
+/* "20G": as the disks are sold, or "20Gi". */
+static int gc_read_size(const struct cli *cli, const char *option, uint64_t *out, struct err *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} units[] = {
+		{"", 1},
+		{"k", 1000},
+		{"K", 1000},
+		{"M", 1000000},
+		{"G", 1000000000},
+		{"T", 1000000000000},
+		{"Ki", 1ULL << 10},
+		{"Mi", 1ULL << 20},
+		{"Gi", 1ULL << 30},
+		{"Ti", 1ULL << 40},
+	};
+	const char *text = cli_text(cli, option);
+	struct str rest = str_of(text ? text : "");
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (str_take_number(&rest, &number)) {
+		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+			if (str_equal(rest, str_of(units[i].name)) &&
+			    !__builtin_mul_overflow(number, units[i].bytes, out))
+				return 0;
+		}
+	}
+	return err_set(err, ERR_INVALID, "--%s %s: expected a number of bytes, as in 500M or 20Gi",
+		       option, text);
+}
+
 static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct err *err)
 {
 	const char *keep = cli_text(cli, "keep");
@@ -117,6 +161,9 @@ static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct e
 	*out = GC_POLICY_INIT;
 	out->all = cli_has(cli, "all");
 	if (keep && gc_read_count(keep, &out->keep, err) < 0)
+		return -1;
+	if (gc_read_size(cli, "max-size", &out->max_bytes, err) < 0 ||
+	    gc_read_size(cli, "min-free", &out->min_free_bytes, err) < 0)
 		return -1;
 	return unused ? gc_read_duration(unused, &out->unused_ms, err) : 0;
 }
@@ -148,6 +195,8 @@ static int run(struct cli *cli, struct err *err)
 static const struct cli_option options[] = {
 	{"keep", "N", "remove all but the newest N images of each slug", false},
 	{"unused-for", "DURATION", "remove what was not used for so long: 36h, 30d", false},
+	{"max-size", "BYTES", "then, while the store takes more, the least recently used", false},
+	{"min-free", "BYTES", "or while its file system has less", false},
 	{"all", NULL, "remove everything that no tag needs", false},
 	{"dry-run", NULL, "only say what would go", false},
 	CLI_OPTION_JSON,
@@ -160,7 +209,9 @@ const struct cli_command cli_gc = {
 	.arguments = "",
 	.summary = "remove what nothing needs, and give its space back",
 	.detail = "What no tag, image or cached step names always goes. With options more does: "
-		  "images\nwithout a tag, and cached steps that no image needs. What is tagged, "
+		  "images\nwithout a tag, and cached steps that no image needs. For a size, the "
+		  "cheapest to make\nagain goes first: unpacked layers, caches of RUN's mounts, "
+		  "steps, images. What is tagged, "
 		  "or in use by a\nrunning bake, pull or push, never goes; hearth rm takes a tag "
 		  "away.\n",
 	.options = options,

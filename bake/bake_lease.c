@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/bake_priv.h"
+#include "bake/gc.h"
 
 static int bake_name_layers(struct bake *bake, struct lease *lease, struct err *err)
 {
@@ -56,10 +57,14 @@ int bake_name_image(struct bake *bake, const struct from *from, struct err *err)
 
 int bake_rest(struct bake *bake, struct err *err)
 {
+	struct lease *lease = bake->options->lease;
+
 	bake_end_snapshot(bake);
-	if (bake_name_held(bake, err) < 0)
+	if (!lease)
+		return 0;
+	if (bake_name_held(bake, err) < 0 || lease_rest(lease, err) < 0)
 		return -1;
-	return bake->options->lease ? lease_rest(bake->options->lease, err) : 0;
+	return gc_make_room(bake->options->store, bake->options->cancel, err);
 }
 
 int bake_resume(struct bake *bake, struct err *err)

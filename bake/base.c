@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/base.h"
 
+#include "bake/gc.h"
+
 #include "layers/blob.h"
 #include "registry/layout.h"
 #include "registry/tag.h"
@@ -101,7 +103,8 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 	AUTO(json) json_t *answer = NULL;
 
 	/* Nothing was found yet that would have to stay. */
-	if (options->lease && lease_rest(options->lease, err) < 0)
+	if (options->lease && (lease_rest(options->lease, err) < 0 ||
+			       gc_make_room(options->store, options->cancel, err) < 0))
 		return -1;
 	if (asker_call(asker, "pull", json, &answer, err) < 0)
 		return -1;

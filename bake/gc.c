@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bake/gc.h"
+#include "bake/gc_priv.h"
 
 #include "bake/gc_plan.h"
 #include "bake/image.h"
@@ -174,33 +174,58 @@ static int gc_keep_root(void *ctx, const struct root *root, struct err *err)
 	return 0;
 }
 
-static int gc_all(struct gc *gc, struct err *err)
+static int gc_carry_out(struct gc *gc, struct err *err)
 {
 	struct meta *meta;
 
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
 	    gc_drop_records(gc, err) < 0 || collect_mark(gc->collector, &meta, err) < 0 ||
-	    roots_each(meta, gc_keep_root, gc, err) < 0)
-		return -1;
-	if (collect_sweep(gc->collector, &gc->result.collected, err) < 0)
+	    roots_each(meta, gc_keep_root, gc, err) < 0 ||
+	    collect_sweep(gc->collector, &gc->result.collected, err) < 0)
 		return -1;
 	if (gc->options->dry_run)
 		return 0;
 	return punch_store(gc->options->store, gc->options->cancel, &gc->result.punched, err);
 }
 
-int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
+static void gc_add(struct gc_result *sum, const struct gc_result *more)
+{
+	sum->images += more->images;
+	sum->steps += more->steps;
+	sum->punched += more->punched;
+	sum->collected.blobs += more->collected.blobs;
+	sum->collected.chunks += more->collected.chunks;
+	sum->collected.chunk_bytes += more->collected.chunk_bytes;
+	sum->collected.trees += more->collected.trees;
+	sum->collected.tree_bytes += more->collected.tree_bytes;
+	sum->collected.chunks_left |= more->collected.chunks_left;
+}
+
+int gc_pass(const struct gc_options *options, struct gc_result *result, struct err *err)
 {
 	const struct collect_options collect = {
 		.names = document_names, .cancel = options->cancel, .dry_run = options->dry_run};
 	struct gc gc = {.options = options};
-	int result = collect_open(options->store, &collect, &gc.collector, err);
+	int rc = collect_open(options->store, &collect, &gc.collector, err);
 
-	if (result == 0)
-		result = gc_all(&gc, err);
-	*out = gc.result;
+	if (rc == 0)
+		rc = gc_carry_out(&gc, err);
+	gc_add(result, &gc.result);
 	collect_close(gc.collector);
 	gc_plan_done(&gc.plan);
 	digest_set_done(&gc.gone);
-	return result;
+	return rc;
+}
+
+int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
+{
+	const struct gc_policy *policy = &options->policy;
+
+	*out = (struct gc_result){0};
+	if (gc_pass(options, out, err) < 0 &&
+	    (err->kind != ERR_FULL || policy->min_free_bytes == 0))
+		return -1; /* of a full disk trees can go all the same */
+	if (policy->max_bytes == UINT64_MAX && policy->min_free_bytes == 0)
+		return 0;
+	return gc_press(options, out, err);
 }

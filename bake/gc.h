@@ -23,9 +23,16 @@ struct gc_policy {
 	bool all;          /* all that no tag needs */
 	int64_t keep;      /* of each slug's images the newest so many; GC_NEVER for all */
 	int64_t unused_ms; /* what was not used for so long; GC_NEVER for none */
+	/* Then, while the store takes more, or its file system has less (gc_press.c): */
+	uint64_t max_bytes; /* UINT64_MAX for any */
+	uint64_t min_free_bytes;
+	/* For one pass: the least recently used, until they are of so many bytes. */
+	uint64_t steps_bytes;  /* steps that no image needs */
+	uint64_t images_bytes; /* images without a tag */
 };
 
-#define GC_POLICY_INIT ((struct gc_policy){.keep = GC_NEVER, .unused_ms = GC_NEVER})
+#define GC_POLICY_INIT \
+	((struct gc_policy){.keep = GC_NEVER, .unused_ms = GC_NEVER, .max_bytes = UINT64_MAX})
 
 enum gc_event_kind {
 	GC_IMAGE, /* digest and name of an image that goes */
@@ -52,7 +59,18 @@ struct gc_result {
 	uint64_t images;
 	uint64_t steps;
 	struct collect_result collected;
+	uint64_t caches; /* of RUN's mounts */
+	uint64_t cache_bytes;
 	uint64_t punched; /* bytes that the databases' files take less */
 };
+
+/*
+ * Before what takes space: collect, if the file system has less than
+ * GC_FREE_PERCENT, or GC_FREE_BYTES. What fails here, fails for want of space
+ * where it is needed; ERR_CANCELLED alone is told.
+ */
+#define GC_FREE_PERCENT 2
+#define GC_FREE_BYTES ((uint64_t)1 << 30)
+int gc_make_room(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err) MUST_CHECK;

@@ -51,6 +51,7 @@ static int gc_plan_image(void *ctx, const struct image *image, struct err *err)
 		.manifest = image->manifest,
 		.slug = strndup(image->slug.ptr, image->slug.len),
 		.baked_ms = image->baked_ms,
+		.bytes = image->size,
 		.used_ms = used_ms > image->baked_ms ? used_ms : image->baked_ms,
 	};
 	if (!out->slug)
@@ -65,7 +66,11 @@ static int gc_plan_step(void *ctx, const struct step_record *record, struct err 
 	(void)err;
 	plan->steps = gc_plan_grow(plan->steps, plan->step_count, sizeof(*plan->steps));
 	plan->steps[plan->step_count++] = (struct gc_step){
-		.key = record->key, .blob = record->blob, .at_ms = record->created_ms};
+		.key = record->key,
+		.blob = record->blob,
+		.at_ms = record->created_ms,
+		.bytes = record->blob_size,
+	};
 	return 0;
 }
 
@@ -151,10 +156,87 @@ static void gc_plan_judge_steps(struct gc_plan *plan, const struct gc_policy *po
 	}
 }
 
+/* What a pass may take, the least recently used first. */
+struct gc_candidate {
+	int64_t used_ms;
+	uint64_t bytes;
+	bool *goes;
+};
+
+struct gc_candidates {
+	struct gc_candidate *at; /* owned */
+	size_t count;
+};
+
+static void gc_candidates_add(struct gc_candidates *candidates, struct gc_candidate candidate)
+{
+	candidates->at = gc_plan_grow(candidates->at, candidates->count, sizeof(*candidates->at));
+	candidates->at[candidates->count++] = candidate;
+}
+
+static int gc_candidates_compare(const void *a, const void *b)
+{
+	const struct gc_candidate *left = a;
+	const struct gc_candidate *right = b;
+
+	return (left->used_ms > right->used_ms) - (left->used_ms < right->used_ms);
+}
+
+/*
+ * Until they are of so many bytes. An eighth at least: they share what they are
+ * of, and each pass costs a look at everything.
+ */
+static void gc_candidates_take(struct gc_candidates *candidates, uint64_t bytes)
+{
+	uint64_t taken = 0;
+
+	if (candidates->count > 0)
+		qsort(candidates->at, candidates->count, sizeof(*candidates->at),
+		      gc_candidates_compare);
+	for (size_t i = 0; i < candidates->count; i++) {
+		if (taken >= bytes && i >= candidates->count / 8)
+			break;
+		*candidates->at[i].goes = true;
+		taken += candidates->at[i].bytes;
+	}
+	free(candidates->at);
+}
+
+static void gc_plan_take_images(struct gc_plan *plan, const struct gc_policy *policy)
+{
+	struct gc_candidates candidates = {0};
+
+	for (size_t i = 0; policy->images_bytes > 0 && i < plan->image_count; i++) {
+		struct gc_image *image = &plan->images[i];
+
+		if (!image->goes && !digest_set_has(&plan->tagged, &image->manifest))
+			gc_candidates_add(
+				&candidates,
+				(struct gc_candidate){image->used_ms, image->bytes, &image->goes});
+	}
+	gc_candidates_take(&candidates, policy->images_bytes);
+}
+
+static void gc_plan_take_steps(struct gc_plan *plan, const struct gc_policy *policy)
+{
+	struct gc_candidates candidates = {0};
+
+	for (size_t i = 0; policy->steps_bytes > 0 && i < plan->step_count; i++) {
+		struct gc_step *step = &plan->steps[i];
+
+		if (!step->goes && !digest_set_has(&plan->needed, &step->key))
+			gc_candidates_add(
+				&candidates,
+				(struct gc_candidate){step->at_ms, step->bytes, &step->goes});
+	}
+	gc_candidates_take(&candidates, policy->steps_bytes);
+}
+
 static bool gc_policy_is_empty(const struct gc_policy *policy)
 {
 	return policy->image_count == 0 && !policy->all && policy->keep == GC_NEVER &&
-	       policy->unused_ms == GC_NEVER;
+	       policy->unused_ms == GC_NEVER && policy->steps_bytes == 0 &&
+	       policy->images_bytes == 0;
 }
 
 int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,
@@ -169,9 +251,11 @@ int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_
 		    gc_plan_read(meta, store, &plan, err) < 0)
 			return -1;
 		gc_plan_judge_images(&plan, policy, now_ms);
+		gc_plan_take_images(&plan, policy);
 		if (gc_plan_sort_steps(meta, &plan, err) < 0)
 			return -1;
 		gc_plan_judge_steps(&plan, policy, now_ms);
+		gc_plan_take_steps(&plan, policy);
 	}
 	*out = plan;
 	plan = (struct gc_plan){0};

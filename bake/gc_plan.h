@@ -16,7 +16,8 @@ struct gc_image {
 	char *slug; /* owned */
 	int64_t baked_ms;
 	int64_t used_ms;
-	bool named; /* by the policy itself */
+	uint64_t bytes; /* with what it shares */
+	bool named;     /* by the policy itself */
 	bool goes;
 };
 
@@ -24,6 +25,7 @@ struct gc_step {
 	struct digest key;
 	struct digest blob; /* its layer's, or all zero */
 	int64_t at_ms;
+	uint64_t bytes; /* of its layer */
 	bool goes;
 };
 

@@ -4,7 +4,7 @@
 
 	bench.py [--build DIR] [--runs N] [--layer-mib N] [ROW...]
 
-Rows: noop thousand uncached write copy scan pull memory slow. Peers that are not
+Rows: noop thousand uncached write copy scan pull memory slow collect rounds. Peers that are not
 installed are left out. The sides of a row take turns, with a sync between
 them, and nothing is deleted before the end: ext4 makes new files slowly where
 many were deleted. A slow day is printed, not judged.
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = ["noop", "thousand", "uncached", "write", "copy", "scan", "pull", "memory", "slow"]
+ROWS = ["noop", "thousand", "uncached", "write", "copy", "scan", "pull", "memory", "slow", "collect", "rounds"]
 FIVE = ["RUN true", "RUN echo one", "ENV A=b", "WORKDIR /srv", "RUN echo two"]
 WRITE = ("perl -e 'open R, \"<\", \"/dev/urandom\"; mkdir \"/srv/$ARGV[0]\"; for (1..10000) { read R, $b, 5120; "
          "open F, \">\", \"/srv/$ARGV[0]/$_\"; print F $b x 4; close F }'")
@@ -379,6 +379,36 @@ class Bench:
         self.row("slow disk: five steps, uncached", self.turns(
             few, hearth=lambda: run(self.hearth, "bake", "--no-cache", self.five, env={**self.env, **env})), never)
         self.row("slow disk: pull and unpack of the base", self.turns(few, hearth=lambda: self.pull_hearth(env)), never)
+
+
+    # The store itself, filled by a program of the tests.
+
+    def filler(self, data, *arguments):
+        return said(Path(self.args.build).resolve() / "tests/bench/bench.many_images", data, *arguments)
+
+    def collect(self):
+        """What would go of 10,000 images, half of which have a tag."""
+        data = self.fresh("many") / "data"
+        self.filler(data, "images", "10000")
+        samples = self.turns(max(3, self.args.runs // 3), hearth=lambda: run(
+            self.hearth, "gc", "--all", "--dry-run", "--data", data))
+        self.row("gc --dry-run of 10,000 images", samples, ("1,000 ms", lambda m: m["hearth"] <= 1000))
+        self.row("gc of 5,000 of them", {"hearth": [run(self.hearth, "gc", "--all", "--data", data)]},
+                 ("(no aim)", lambda m: True))
+
+    def rounds(self):
+        """A store is filled and collected ten times, beside one that is new."""
+        data = self.fresh("rounds") / "data"
+        for seed in range(1, 11):
+            self.filler(data, "fill", "256", str(seed))
+            run(self.hearth, "gc", "--data", data)
+        new = self.turns(3, hearth=lambda: float(self.filler(data, "fill", "128", str(time.time_ns() % 10**9))),
+                         fresh=lambda: float(self.filler(self.fresh("filled") / "data", "fill", "128", "11")))
+        self.row("writes after ten rounds, 128 MiB", {"hearth": new["hearth"], "a new store": new["fresh"]},
+                 ("2 x a new store", lambda m: m["hearth"] <= 2 * m["a new store"]))
+        disk, live = map(int, self.filler(data, "account").split())
+        self.row("the file after ten rounds", {"hearth": [disk / 2**20], "in use": [live / 2**20]},
+                 ("1.3 x in use", lambda m: m["hearth"] <= 1.3 * m["in use"]), "MiB")
 
 
 def fdatasync_ms(work):

@@ -46,6 +46,31 @@ same "of each slug the newest images are kept" \
 	"$(hearth gc --keep 2 --json | jq -r '.images[]')" "$(cat "$work/agent-1")"
 holds "text says it in words" "$(hearth gc --keep 1)" '^image [0-9a-f]{12} agent$'
 
+# Until it is small enough: trees first, then steps, then images.
+size() # of the data directory
+{
+	du -sB1 "$HEARTH_DATA" | cut -f1
+}
+spec "$work/big.json" "$base" "RUN head -c 20000000 /dev/urandom > /big" "RUN head -c 20000000 /dev/urandom > /big2"
+big=$(bake "$work/big.json" --tag big:1)
+limit=$(($(size) - 30000000))
+said=$(hearth gc --max-size $limit --json)
+check "a cap takes trees first" test "$(jq .trees <<<"$said")" -gt 0
+same "and no image then" "$(jq -c .images <<<"$said")" '[]'
+check "it holds ($(size) of $limit)" test "$(size)" -lt $((limit + 4500000))
+same "what is tagged is still cached" "$(bake "$work/big.json")" "$big"
+same "all of it" "$(cached)" 2
+spec "$work/next.json" "$base" "RUN head -c 20000000 /dev/urandom > /big" "RUN head -c 20000000 /dev/urandom > /big2" "RUN sha256sum /big > /sum"
+jq --slurpfile s "$work/big.json" '.steps[0:2] = $s[0].steps' "$work/next.json" >"$work/next2.json"
+check "and a step on it runs, on trees that are made again" bake "$work/next2.json"
+hearth rm big:1 >/dev/null
+said=$(hearth gc --max-size 1000000 --json)
+check "with a small one images without a tag go" test "$(jq '.images | length' <<<"$said")" -gt 0
+check "and steps" test "$(jq .steps <<<"$said")" -gt 0
+holds "but no tagged one" "$(hearth images)" 'one:1'
+check "a minimum that is there already takes nothing" test "$(hearth gc --min-free 1 --json | jq .freedBytes)" = 0
+refused "a size is a number" 64 'expected a number of bytes' hearth gc --max-size much
+
 refused "a duration needs its unit" 64 'expected a number with' hearth gc --unused-for 30
 refused "a number is a number" 64 'expected a number of images' hearth gc --keep some
 same "where there is no store there is nothing to collect" "$(HEARTH_DATA=$work/none hearth gc --json | jq .blobs)" 0

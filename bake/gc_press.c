@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gc_press.c - while the store takes too much: what goes first is the cheapest
+ * to make again, and of that what was not used for longest.
+ *
+ *	1 trees                         unpacked again from their blobs
+ *	2 caches of RUN's mounts        downloaded again
+ *	3 steps that no image needs     run again
+ *	4 images without a tag          baked again
+ */
+#include "bake/gc_priv.h"
+#include "layers/cache.h"
+#include "layers/punch.h"
+#include "layers/tree.h"
+#include "registry/document.h"
+
+#define LOG_MODULE "bake"
+#include "layers/base/log.h"
+
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#define PRESS_ROUNDS_MAX 64 /* an eighth of what may go, or more, each time */
+
+/* Something that can go alone. */
+struct press_item {
+	struct digest diff_id; /* of a tree */
+	char name[CACHE_NAME_MAX];
+	int64_t used_ms;
+	uint64_t bytes;
+};
+
+struct press_list {
+	const struct gc_options *options;
+	struct press_item *at; /* owned */
+	size_t count;
+	uint64_t bytes; /* of all */
+};
+
+static struct press_item *press_add(struct press_list *list)
+{
+	list->at = reallocarray(list->at, list->count + 1, sizeof(*list->at));
+	if (!list->at)
+		abort();
+	return &list->at[list->count++];
+}
+
+static int press_tree(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
+{
+	struct press_list *list = ctx;
+	struct press_item item = {.diff_id = *diff_id, .used_ms = at_ms};
+
+	if (tree_blocks(list->options->store, diff_id, list->options->cancel, &item.bytes, err) < 0)
+		return -1;
+	list->bytes += item.bytes;
+	*press_add(list) = item;
+	return 0;
+}
+
+static int press_cache(void *ctx, const struct cache_info *info, struct err *err)
+{
+	struct press_list *list = ctx;
+	struct press_item item = {.used_ms = info->used_ms, .bytes = info->bytes};
+
+	(void)err;
+	(void)snprintf(item.name, sizeof(item.name), "%s", info->name);
+	list->bytes += item.bytes;
+	if (!info->in_use)
+		*press_add(list) = item;
+	return 0;
+}
+
+static int press_oldest_first(const void *a, const void *b)
+{
+	const struct press_item *left = a;
+	const struct press_item *right = b;
+
+	return (left->used_ms > right->used_ms) - (left->used_ms < right->used_ms);
+}
+
+static void press_sort(struct press_list *list)
+{
+	if (list->count > 0)
+		qsort(list->at, list->count, sizeof(*list->at), press_oldest_first);
+}
+
+struct press {
+	const struct gc_options *options;
+	struct gc_result *result;
+	struct press_list trees;
+	struct press_list caches;
+	uint64_t excess; /* bytes that have to go, yet */
+};
+
+static int press_read(struct press *press, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	press->trees.options = press->caches.options = press->options;
+	if (meta_begin(press->options->store, META_READ, &meta, err) < 0 ||
+	    tree_each(meta, press_tree, &press->trees, err) < 0 ||
+	    cache_each(press->options->store, true, press_cache, &press->caches, err) < 0)
+		return -1;
+	press_sort(&press->trees);
+	press_sort(&press->caches);
+	return 0;
+}
+
+static int press_measure(struct press *press, struct err *err)
+{
+	const struct gc_policy *policy = &press->options->policy;
+	struct store *store = press->options->store;
+	struct punch_account account;
+	struct statvfs fs;
+	uint64_t used;
+	uint64_t unused;
+
+	if (punch_measure(store, &account, err) < 0)
+		return -1;
+	if (fstatvfs(store_dirfd(store, STORE_ROOT), &fs) < 0)
+		return err_os(err, errno, "look at the file system of %s", store_path(store));
+	used = account.disk_bytes + press->trees.bytes + press->caches.bytes;
+	unused = (uint64_t)fs.f_bavail * fs.f_frsize;
+	press->excess = used > policy->max_bytes ? used - policy->max_bytes : 0;
+	if (unused < policy->min_free_bytes && policy->min_free_bytes - unused > press->excess)
+		press->excess = policy->min_free_bytes - unused;
+	return 0;
+}
+
+/* What went, and how much of the excess is left. */
+static void press_count(struct press *press, struct press_list *list, uint64_t bytes)
+{
+	list->bytes -= bytes < list->bytes ? bytes : list->bytes;
+	press->excess -= bytes < press->excess ? bytes : press->excess;
+}
+
+/* A record's commit needs room, too: what was moved to the trash makes it. */
+static int press_one_tree(struct press *press, struct collector *collector,
+			  const struct digest *diff_id, struct err *err)
+{
+	uint64_t bytes;
+	int removed = collect_tree(collector, diff_id, &bytes, err);
+
+	if (removed < 0 && err->kind == ERR_FULL &&
+	    store_sweep(press->options->store, press->options->cancel, err) == 0)
+		removed = collect_tree(collector, diff_id, &bytes, err);
+	if (removed < 0)
+		return -1;
+	press->result->collected.trees += removed == 1;
+	press->result->collected.tree_bytes += bytes;
+	press_count(press, &press->trees, bytes);
+	return 0;
+}
+
+static int press_trees(struct press *press, struct err *err)
+{
+	const struct collect_options options = {.names = document_names,
+						.cancel = press->options->cancel,
+						.dry_run = press->options->dry_run};
+	AUTO(collector) struct collector *collector = NULL;
+
+	if (collect_open(press->options->store, &options, &collector, err) < 0)
+		return -1;
+	for (size_t i = 0; press->excess > 0 && i < press->trees.count; i++) {
+		if (press_one_tree(press, collector, &press->trees.at[i].diff_id, err) < 0)
+			return -1;
+	}
+	return press->options->dry_run
+		       ? 0
+		       : store_sweep(press->options->store, press->options->cancel, err);
+}
+
+static int press_caches(struct press *press, struct err *err)
+{
+	for (size_t i = 0; press->excess > 0 && i < press->caches.count; i++) {
+		const struct press_item *item = &press->caches.at[i];
+		int removed = press->options->dry_run
+				      ? 1
+				      : cache_remove(press->options->store, item->name, err);
+
+		if (removed < 0)
+			return -1;
+		if (removed == 0)
+			continue;
+		press->result->caches++;
+		press->result->cache_bytes += item->bytes;
+		press_count(press, &press->caches, item->bytes);
+	}
+	return 0;
+}
+
+/* Records until the limits hold: what a pass gives back is known only after it. */
+static int press_records(struct press *press, bool images, struct err *err)
+{
+	for (int round = 0; press->excess > 0 && round < PRESS_ROUNDS_MAX; round++) {
+		struct gc_options pass = *press->options;
+		uint64_t before = press->result->steps + press->result->images;
+
+		pass.policy = GC_POLICY_INIT;
+		pass.policy.steps_bytes = images ? 0 : press->excess;
+		pass.policy.images_bytes = images ? press->excess : 0;
+		if (gc_pass(&pass, press->result, err) < 0)
+			return -1;
+		if (press->options->dry_run ||
+		    press->result->steps + press->result->images == before)
+			return 0;
+		if (press_measure(press, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int press_all(struct press *press, struct err *err)
+{
+	if (press_read(press, err) < 0 || press_measure(press, err) < 0)
+		return -1;
+	if (press->excess == 0)
+		return 0;
+	if (press_trees(press, err) < 0 || press_caches(press, err) < 0 ||
+	    press_records(press, false, err) < 0)
+		return -1;
+	return press_records(press, true, err);
+}
+
+int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
+{
+	struct press press = {.options = options, .result = result};
+	int rc = press_all(&press, err);
+
+	free(press.trees.at);
+	free(press.caches.at);
+	return rc;
+}
+
+int gc_make_room(struct store *store, const struct cancel *cancel, struct err *err)
+{
+	struct gc_options options = {.store = store, .policy = GC_POLICY_INIT, .cancel = cancel};
+	struct gc_result result;
+	struct statvfs fs;
+	uint64_t wanted;
+	struct err why;
+
+	if (fstatvfs(store_dirfd(store, STORE_ROOT), &fs) < 0)
+		return err_os(err, errno, "look at the file system of %s", store_path(store));
+	wanted = (uint64_t)fs.f_blocks * fs.f_frsize / 100 * GC_FREE_PERCENT;
+	if (wanted > GC_FREE_BYTES)
+		wanted = GC_FREE_BYTES;
+	if ((uint64_t)fs.f_bavail * fs.f_frsize >= wanted)
+		return 0;
+	options.policy.min_free_bytes = wanted;
+	if (gc_run(&options, &result, &why) == 0 || why.kind != ERR_CANCELLED) {
+		log_debug("made room bytes=%ju",
+			  (uintmax_t)(result.collected.tree_bytes + result.punched));
+		return 0;
+	}
+	*err = why;
+	return -1;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gc_priv.h - a collection in passes: one by the policy, and more while space is short. */
+#pragma once
+
+#include "bake/gc.h"
+
+/* One plan, carried out, and what it left is swept. Adds to *result. */
+int gc_pass(const struct gc_options *options, struct gc_result *result, struct err *err) MUST_CHECK;
+
+/* Remove the next cheapest to make again until the policy's limits hold, or nothing is left. */
+int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
+	MUST_CHECK;
