@@ -2,12 +2,23 @@
 /*
  * instruction.c - the grammar of a step, once its lines are joined (lines.c).
  *
- *	step     = NAME blanks { FLAG blanks } rest
- *	FLAG     = "--" name [ "=" value ]      quotes removed   (flags.c)
+ *	step     = NAME blanks { FLAG blanks } [ "--" blanks ] rest
+ *	NAME     = RUN | COPY | ENV | WORKDIR                in any case
+ *	FLAG     = "--" name [ "=" value ]                   quotes removed (flags.c)
  *	RUN      : rest is a JSON array of strings, else text for the shell
- *	COPY     : rest is a JSON array of strings, else words cut at blanks
+ *	COPY     : rest is a JSON array of strings, else words cut at blanks;
+ *	           sources, then the destination
  *	ENV      : rest is words NAME=VALUE, else one NAME and its value
  *	WORKDIR  : rest is the path, blanks included
+ *
+ *	RUN      --network=default|none  --mount=MOUNT (again and again)
+ *	COPY     --from=IMAGE  --chown=USER[:GROUP]  --chmod=MODE
+ *	         --exclude=PATTERN (again and again)
+ *	         --link[=true|false]  --parents[=true|false]     in any case
+ *
+ * Sources, destination, --chown and --chmod are words in which variables
+ * expand, in ENV names and values, in WORKDIR the path; in RUN nothing does
+ * but its mounts' values. --from and --exclude stand as they are.
  */
 #include "bake/instruction.h"
 

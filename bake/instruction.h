@@ -9,7 +9,9 @@
  *
  * Nothing is expanded here: variables are the plan's business (expand.h).
  *
- * The grammar is in instruction.c.
+ * The grammar is in instruction.c; of words and variables in expand_word.c, of
+ * mounts in mount.h, of patterns in pattern_priv.h, of modes in mode_priv.h, of
+ * .dockerignore in ignore_priv.h.
  */
 #pragma once
 

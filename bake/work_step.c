@@ -12,9 +12,9 @@
 #include "bake/copy.h"
 #include "bake/hub.h"
 #include "bake/rendezvous.h"
-#include "bake/shortcut_priv.h"
 #include "bake/task.h"
 #include "bake/work.h"
+#include "bake/work_copy_priv.h"
 #include "bake/work_mounts_priv.h"
 #include "layers/base/clock.h"
 #include "layers/diff.h"
@@ -39,7 +39,6 @@ struct step_work {
 	struct work_mounts mounts;
 	struct machine *machine;
 	struct hub *hub;
-	struct shortcut *shortcut; /* of COPY's context */
 	struct cancel cancel;
 	int spoolfd;
 	int exit_code; /* of the command */
@@ -118,14 +117,28 @@ static int work_open_machine(struct step_work *work, struct err *err)
 	return machine_open(&spec, &work->machine, err);
 }
 
+static int work_name_layers(struct lease *lease, const struct task_layer *layers, size_t count,
+			    struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (lease_add(lease, &layers[i].blob, err) < 0 ||
+		    lease_add(lease, &layers[i].diff_id, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Before anything is looked for; the askers' leases end with them. */
 static int work_hold_layers(struct step_work *work, struct err *err)
 {
-	if (lease_open(work->store, &work->lease, err) < 0)
+	const struct task *task = &work->task;
+
+	if (lease_open(work->store, &work->lease, err) < 0 ||
+	    work_name_layers(work->lease, task->layers, task->layer_count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < work->task.layer_count; i++) {
-		if (lease_add(work->lease, &work->task.layers[i].blob, err) < 0 ||
-		    lease_add(work->lease, &work->task.layers[i].diff_id, err) < 0)
+	for (size_t i = 0; i < task->image_count; i++) {
+		if (work_name_layers(work->lease, task->images[i].layers,
+				     task->images[i].layer_count, err) < 0)
 			return -1;
 	}
 	if (lease_add(work->lease, &work->task.key, err) < 0)
@@ -190,63 +203,6 @@ static int work_run(struct step_work *work, struct err *err)
 	return 0;
 }
 
-struct copy_work {
-	struct step_work *work;
-	int imagefd; /* of --from, or -1 */
-};
-
-static int work_copy_into(void *ctx, int rootfd, struct err *err)
-{
-	const struct copy_work *copy = ctx;
-	const struct task *task = &copy->work->task;
-	struct copy_spec spec = {
-		.sources =
-			{
-				.fd = copy->imagefd >= 0 ? copy->imagefd : WORK_FD_CONTEXT,
-				.paths = task->argv,
-				.count = task->argc - 1,
-				.excludes = task->excludes,
-				.exclude_count = task->exclude_count,
-				.parents = task->parents,
-				.image = copy->imagefd >= 0,
-				.label = task->image_name,
-			},
-		.destination = task->argv[task->argc - 1],
-		.workdir = task->workdir,
-		.chown = task->chown,
-		.chmod = task->chmod,
-		.content = task->content,
-		.shortcut = copy->work->shortcut,
-		.first_id = machine_first_id(copy->work->machine),
-		.cancel = &copy->work->cancel,
-	};
-
-	return copy_into(rootfd, &spec, err);
-}
-
-static int work_open_image(struct step_work *work, int *out_fd, struct err *err)
-{
-	const struct task_image *image = &work->task.images[0];
-	auto_free struct digest *diff_ids = calloc(image->layer_count + 1, sizeof(*diff_ids));
-
-	if (!diff_ids)
-		abort();
-	for (size_t i = 0; i < image->layer_count; i++)
-		diff_ids[i] = image->layers[i].diff_id;
-	return machine_image_view(work->machine, diff_ids, image->layer_count, false, out_fd, err);
-}
-
-static int work_copy(struct step_work *work, struct err *err)
-{
-	auto_close int imagefd = -1;
-	struct copy_work copy = {.work = work, .imagefd = -1};
-
-	if (work->task.image_count > 0 && work_open_image(work, &imagefd, err) < 0)
-		return err_ctx(err, "--from=%s", work->task.image_name);
-	copy.imagefd = imagefd;
-	return machine_as_root(work->machine, work_copy_into, &copy, &work->cancel, err);
-}
-
 static int work_workdir(void *ctx, int rootfd, struct err *err)
 {
 	const struct step_work *work = ctx;
@@ -261,9 +217,7 @@ static int work_execute(struct step_work *work, struct err *err)
 	case INSTRUCTION_RUN:
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
-		if (work->task.image_count == 0)
-			work->shortcut = shortcut_open(work->store, WORK_FD_CONTEXT);
-		return work_copy(work, err);
+		return work_copy(work->store, work->machine, &work->task, &work->cancel, err);
 	case INSTRUCTION_WORKDIR:
 		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 	case INSTRUCTION_ENV:
@@ -511,7 +465,6 @@ int work_step(void)
 	auto_close_release(&work.spoolfd);
 	step_record_done(&work.record);
 	lease_close(work.lease);
-	shortcut_close(work.shortcut);
 	store_close(work.store);
 	task_done(&work.task);
 	cancel_done(&work.cancel);

@@ -3,7 +3,7 @@
 #include "bake/copy.h"
 #include "tests/bake/scene.h"
 
-#include <stdarg.h>
+#include <sys/sysmacros.h>
 
 static int scene_setup(void **state)
 {
@@ -343,6 +343,109 @@ static void fifos_are_made_again(void **state)
 	assert_int_equal(scene_stat(scene, "root/named").st_mode, S_IFIFO | 0622);
 }
 
+static void an_images_owners_and_devices_are_kept(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "d";
+	struct copy_spec spec = {
+		.sources = {.fd = scene->contextfd, .paths = &source, .count = 1, .image = true},
+		.destination = "/new/dir",
+		.workdir = "/",
+		.first_id = 100000,
+	};
+	struct err err = {0};
+	struct stat st;
+
+	scene_dir(scene, "context/d", 0755);
+	scene_dir(scene, "context/d/sub", 0711);
+	scene_file(scene, "context/d/f", "x", 0640);
+	if (mknodat(scene->fd, "context/d/null", S_IFCHR | 0666, makedev(1, 3)) < 0)
+		skip();
+	assert_int_equal(fchownat(scene->fd, "context/d/f", 100, 200, 0), 0);
+	assert_int_equal(fchownat(scene->fd, "context/d/sub", 101, 201, 0), 0);
+	assert_int_equal(fchownat(scene->fd, "context/d/null", 5, 6, 0), 0);
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	st = scene_stat(scene, "root/new/dir/f");
+	assert_int_equal(st.st_uid, 100100);
+	assert_int_equal(st.st_gid, 100200);
+	assert_int_equal(scene_stat(scene, "root/new/dir/sub").st_uid, 100101);
+	assert_int_equal(scene_stat(scene, "root/new").st_uid, 100000);
+	assert_int_equal(scene_stat(scene, "root/new/dir").st_uid, 100000);
+	st = scene_stat(scene, "root/new/dir/null");
+	assert_int_equal(st.st_rdev, makedev(1, 3));
+	assert_int_equal(st.st_uid, 100005);
+	spec.chown = "7";
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	assert_int_equal(scene_stat(scene, "root/new/dir/f").st_gid, 100007);
+}
+
+static void a_device_that_means_a_whiteout_is_refused(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "d";
+	struct copy_spec spec = {
+		.sources = {.fd = scene->contextfd, .paths = &source, .count = 1, .image = true},
+		.destination = "/e",
+		.workdir = "/",
+	};
+	struct err err = {0};
+
+	scene_dir(scene, "context/d", 0755);
+	assert_int_equal(mknodat(scene->fd, "context/d/w", S_IFCHR | 0600, 0), 0);
+	check_err(copy_into(scene->rootfd, &spec, &err), &err, ERR_REFUSED);
+	assert_string_equal(err.text, "COPY: /e/w: is a character device 0:0, which a layer "
+				      "cannot hold");
+}
+
+static void names_of_an_images_owners_are_in_its_digest(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "f";
+	struct context_sources sources = {
+		.fd = scene->contextfd, .paths = &source, .count = 1, .image = true};
+	struct digest before;
+	struct digest after;
+	struct err err = {0};
+
+	scene_file(scene, "context/f", "x", 0640);
+	check_ok(context_digest(&sources, NULL, &before, &err), &err);
+	assert_int_equal(fchownat(scene->fd, "context/f", 100, 200, 0), 0);
+	check_ok(context_digest(&sources, NULL, &after, &err), &err);
+	assert_false(digest_equal(&before, &after));
+	sources.image = false; /* a context's owners are nobody's business */
+	check_ok(context_digest(&sources, NULL, &before, &err), &err);
+	assert_int_equal(fchownat(scene->fd, "context/f", 0, 0, 0), 0);
+	check_ok(context_digest(&sources, NULL, &after, &err), &err);
+	assert_true(digest_equal(&before, &after));
+}
+
+static void symbolic_modes_are_of_each_file(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "d";
+	struct copy_spec spec = {
+		.sources = {.fd = scene->contextfd, .paths = &source, .count = 1},
+		.destination = "/new/dir",
+		.workdir = "/",
+		.chmod = "u=rwX,go=rX",
+	};
+	mode_t before = umask(0077);
+	struct err err = {0};
+
+	scene_dir(scene, "context/d", 0700);
+	scene_dir(scene, "context/d/sub", 0700);
+	scene_file(scene, "context/d/text", "x", 0600);
+	scene_file(scene, "context/d/tool", "x", 0700);
+	scene_link(scene, "context/d/l", "tool");
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	assert_int_equal(scene_stat(scene, "root/new").st_mode & 07777, 0755);
+	assert_int_equal(scene_stat(scene, "root/new/dir/sub").st_mode & 07777, 0755);
+	assert_int_equal(scene_stat(scene, "root/new/dir/text").st_mode & 07777, 0644);
+	assert_int_equal(scene_stat(scene, "root/new/dir/tool").st_mode & 07777, 0755);
+	assert_int_equal(scene_stat(scene, "root/new/dir/l").st_mode & 07777, 0777);
+	(void)umask(before);
+}
+
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_setup, scene_teardown)
 
 int main(void)
@@ -362,6 +465,10 @@ int main(void)
 		SCENE_TEST(excludes_hold_for_what_a_wildcard_matched),
 		SCENE_TEST(parents_are_kept_below_the_pivot),
 		SCENE_TEST(fifos_are_made_again),
+		SCENE_TEST(an_images_owners_and_devices_are_kept),
+		SCENE_TEST(a_device_that_means_a_whiteout_is_refused),
+		SCENE_TEST(names_of_an_images_owners_are_in_its_digest),
+		SCENE_TEST(symbolic_modes_are_of_each_file),
 	};
 
 	if (geteuid() != 0)

@@ -401,6 +401,7 @@ static void times_attributes_and_holes_are_kept(void **state)
 	st = scene_stat(scene, "root/g");
 	assert_int_equal(st.st_mtim.tv_sec, 2000);
 	assert_int_equal(st.st_mtim.tv_nsec, 22);
+	assert_int_equal(st.st_atim.tv_sec, 1000);
 	assert_int_equal(st.st_size, 10 << 20);
 	assert_int_equal(st.st_blocks, 8);
 	assert_int_equal(getxattr(path, "user.a", got, sizeof(got)), 2);

@@ -324,6 +324,11 @@ static void instructions_expand_into_texts_of_their_own(void **unused)
 		 "COPY {\"args\":[\"a\",\"b\"],\"chmod\":\"0644\",\"chown\":\"ada\"}"},
 		{"ENV A=$NAME B=\"$BLANKS\"", "ENV {\"args\":[\"A\",\"ada\",\"B\",\"a  b\"]}"},
 		{"ENV $NAME=1", "ENV {\"args\":[\"ada\",\"1\"]}"},
+		/* all words of an instruction see the values of before */
+		{"ENV NAME=bob X=$NAME", "ENV {\"args\":[\"NAME\",\"bob\",\"X\",\"ada\"]}"},
+		{"COPY --link --from=x:1 --parents --exclude=$a --exclude=b c d",
+		 "COPY {\"args\":[\"c\",\"d\"],\"exclude\":[\"$a\",\"b\"],\"from\":\"x:1\","
+		 "\"link\":true,\"parents\":true}"},
 		{"WORKDIR $HOME/a b", "WORKDIR {\"args\":[\"/root/a b\"]}"},
 		{"RUN echo $NAME", "RUN echo $NAME"},
 		{"RUN [\"echo\", \"$NAME\"]", "RUN [\"echo\", \"$NAME\"]"},

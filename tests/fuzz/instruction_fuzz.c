@@ -23,6 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (instruction_parse(buf_str(&first.text), &second, &err) < 0 ||
 	    !str_equal(buf_str(&first.text), buf_str(&second.text)) || first.kind != second.kind ||
 	    first.exec_form != second.exec_form || first.network_none != second.network_none ||
+	    first.link != second.link || first.parents != second.parents ||
+	    first.excludes.count != second.excludes.count || !same_text(first.from, second.from) ||
 	    first.args.count != second.args.count || !same_text(first.command, second.command) ||
 	    !same_text(first.chown, second.chown) || !same_text(first.chmod, second.chmod))
 		abort();

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work_copy_priv.h - a step's COPY, from the context (work.h) or an image, into its machine. */
+#pragma once
+
+#include "bake/task.h"
+
+int work_copy(struct store *store, struct machine *machine, const struct task *task,
+	      const struct cancel *cancel, struct err *err) MUST_CHECK;
