@@ -2,6 +2,7 @@
 #include "api/export.h"
 
 #include "bake/asker.h"
+#include "layers/lease.h"
 #include "registry/layout.h"
 #include "registry/oci_archive.h"
 #include "registry/output.h"
@@ -112,9 +113,12 @@ int export_image(const struct cli *cli, struct store *store, struct progress *pr
 {
 	struct export export = {.cli = cli, .store = store, .spec = spec};
 	struct bake_event event = {.kind = BAKE_EXPORT, .text = str_of(spec->to)};
+	AUTO(lease) struct lease *lease = NULL; /* all of it stays until it is written */
 	int result;
 
-	if (reference_parse(str_of(spec->to), &export.to, err) < 0)
+	if (reference_parse(str_of(spec->to), &export.to, err) < 0 ||
+	    lease_open(store, &lease, err) < 0 || lease_add(lease, &spec->image, err) < 0 ||
+	    lease_rest(lease, err) < 0)
 		return -1;
 	progress_event(progress, &event);
 	if (export.to.kind == REFERENCE_LAYOUT)

@@ -6,7 +6,8 @@
 #include "layers/lease.h"
 #include "registry/convert.h"
 
-static int convert_layers(struct work_call *call, enum layer_codec codec, struct err *err)
+static int convert_layers(struct work_call *call, struct lease *lease, enum layer_codec codec,
+			  struct err *err)
 {
 	json_t *layers;
 	json_t *item;
@@ -22,21 +23,23 @@ static int convert_layers(struct work_call *call, enum layer_codec codec, struct
 		if (convert_layer_parse(item, &source, err) < 0)
 			return -1;
 		source.cancel = &call->cancel;
-		if (variant_make(call->store, &source, codec, &variant, err) < 0)
+		if (lease_add(lease, &source.blob, err) < 0 ||
+		    lease_add(lease, &source.diff_id, err) < 0 ||
+		    variant_make(call->store, &source, codec, &variant, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int convert_whole(struct work_call *call, enum layer_codec codec, json_t *answer,
-			 struct err *err)
+static int convert_whole(struct work_call *call, struct lease *lease, enum layer_codec codec,
+			 json_t *answer, struct err *err)
 {
 	char text[DIGEST_TEXT_MAX];
 	struct digest digest;
 	struct str name;
 
 	if (json_need_string(call->request, "", "manifest", &name, err) < 0 ||
-	    digest_parse(name, &digest, err) < 0 ||
+	    digest_parse(name, &digest, err) < 0 || lease_add(lease, &digest, err) < 0 ||
 	    convert_image(call->store, &digest, codec, &call->cancel, &digest, err) < 0)
 		return -1;
 	(void)json_object_set_new(answer, "manifest", json_string(digest_format(&digest, text)));
@@ -56,8 +59,8 @@ static int convert_answer(struct work_call *call, json_t **out, struct err *err)
 	    lease_rest(lease, err) < 0)
 		return -1;
 	result = json_object_get(call->request, "manifest")
-			 ? convert_whole(call, codec, answer, err)
-			 : convert_layers(call, codec, err);
+			 ? convert_whole(call, lease, codec, answer, err)
+			 : convert_layers(call, lease, codec, err);
 	if (result == 0)
 		*out = steal_ptr(&answer);
 	return result;
