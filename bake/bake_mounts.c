@@ -28,27 +28,47 @@ static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct
 	return 0;
 }
 
-int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct digest *out,
+/* An image is named by the whole of it. */
+static int bake_find_bind(struct bake *bake, struct mount *mount, struct bake_key *out,
+			  struct err *err)
+{
+	struct from *from = &out->binds[out->bind_count];
+
+	if (bake_name_held(bake, err) < 0 ||
+	    from_resolve(str_of(mount->from), bake->spec, bake->options, &bake->asker, from, err) <
+		    0)
+		return -1;
+	out->bind_count++;
+	mount->content = from->chain_id;
+	return bake_name_image(bake, from, err);
+}
+
+int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		       struct err *err)
 {
 	AUTO(hasher) struct hasher hasher = {0};
-	bool any = false;
 
+	if (ready->mounts.count == 0)
+		return 0;
+	out->binds = calloc(ready->mounts.count, sizeof(*out->binds));
+	if (!out->binds)
+		abort();
 	hasher_init(&hasher);
 	for (size_t i = 0; i < ready->mounts.count; i++) {
 		struct mount *mount = &ready->mounts.at[i];
 
 		if (mount->type != MOUNT_BIND)
 			continue;
-		any = true;
-		bake_end_snapshot(bake); /* it must not span the reading of files */
-		if (bake_digest_bind(bake, mount, err) < 0)
+		bake_end_snapshot(bake); /* it must not span the reading of files, or a pull */
+		if (mount->from ? bake_find_bind(bake, mount, out, err) < 0
+				: bake_digest_bind(bake, mount, err) < 0)
 			return -1;
 		hasher_add(&hasher, (struct str){(const char *)mount->content.bytes,
 						 sizeof(mount->content.bytes)});
+		out->parts.content = &out->content;
 	}
-	hasher_final(&hasher, out);
-	return any;
+	hasher_final(&hasher, &out->content);
+	return 0;
 }
 
 /* A step that has to run says what it lacks before anything is started. */

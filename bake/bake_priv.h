@@ -36,12 +36,17 @@ struct bake_key {
 	struct key_parts parts;
 	struct digest content; /* of COPY's sources */
 	struct from from;      /* owned: COPY --from's image */
+	struct from *binds;    /* owned: those of a RUN's bind mounts, in their order */
+	size_t bind_count;
 	struct digest key;
 };
 
 static inline void auto_bake_key_release(struct bake_key *slot)
 {
 	from_done(&slot->from);
+	for (size_t i = 0; i < slot->bind_count; i++)
+		from_done(&slot->binds[i]);
+	free(slot->binds);
 }
 #define auto_bake_key AUTO(bake_key)
 
@@ -101,10 +106,10 @@ int bake_resume(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;
 
 /*
- * The digest of all that a RUN's bind mounts show, each of which has its own
- * from here on. 1, or 0 where it has none, or -1.
+ * The content of a RUN's bind mounts, each of which has its own digest from
+ * here on, and their images. The key's content stays NULL where there is none.
  */
-int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct digest *out,
+int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		       struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND for a secret that nobody gave. */

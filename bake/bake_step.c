@@ -74,11 +74,24 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
+static size_t bake_list_images(const struct bake_key *key,
+			       struct task_image images[static MOUNTS_MAX + 1])
+{
+	size_t count = 0;
+
+	if (key->from.layer_count > 0)
+		images[count++] = (struct task_image){key->from.layers, key->from.layer_count};
+	for (size_t i = 0; i < key->bind_count; i++)
+		images[count++] =
+			(struct task_image){key->binds[i].layers, key->binds[i].layer_count};
+	return count;
+}
+
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
 	AUTO(json) json_t *components = bake_components(bake, key);
-	struct task_image image = {key->from.layers, key->from.layer_count};
+	struct task_image images[MOUNTS_MAX + 1];
 	struct task task;
 	int result;
 
@@ -88,8 +101,8 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 		return -1;
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
 	task.components = components;
-	task.images = &image;
-	task.image_count = image.layer_count > 0;
+	task.images = images;
+	task.image_count = bake_list_images(key, images);
 	result = bake_rest(bake, err);
 	if (result == 0)
 		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
@@ -145,8 +158,6 @@ static int bake_digest_sources(struct bake *bake, const struct instruction *read
 int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err)
 {
-	int binds = 0;
-
 	out->parts = (struct key_parts){
 		.state = &bake->state,
 		.instruction = buf_str(&ready->text),
@@ -155,14 +166,9 @@ int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key 
 		.detached = ready->link,
 		.clamp = bake_clamp(bake),
 	};
-	if (bake_digest_sources(bake, ready, out, err) < 0)
+	if (bake_digest_sources(bake, ready, out, err) < 0 ||
+	    bake_digest_mounts(bake, ready, out, err) < 0)
 		return -1;
-	if (ready->kind == INSTRUCTION_RUN)
-		binds = bake_digest_mounts(bake, ready, &out->content, err);
-	if (binds < 0)
-		return -1;
-	if (binds > 0)
-		out->parts.content = &out->content;
 	key_make(&out->parts, &out->key);
 	return 0;
 }

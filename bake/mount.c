@@ -10,6 +10,7 @@
 #include "bake/state.h"
 #include "layers/base/nearest.h"
 #include "layers/base/path.h"
+#include "registry/reference.h"
 
 #include <ctype.h>
 
@@ -445,15 +446,30 @@ static int mount_read_secret(const struct fields *fields, struct mount *mount, s
 	return 0;
 }
 
+static int mount_check_from(const char *from, struct err *err)
+{
+	struct reference reference;
+	struct err ignored;
+
+	if (strspn(from, "0123456789") == strlen(from))
+		return err_set(err, ERR_REFUSED, "from=%s: there are no stages; name an image",
+			       from);
+	if (reference_parse(str_of(from), &reference, &ignored) < 0)
+		return err_set(err, ERR_REFUSED, "from=%s is no image's name", from);
+	if (reference.kind == REFERENCE_SCRATCH)
+		return err_set(err, ERR_REFUSED, "from=scratch: it holds no files");
+	return 0;
+}
+
 static int mount_read_bind(const struct fields *fields, struct mount *mount, struct err *err)
 {
 	const char *source = fields->value[OPTION_SOURCE];
+	const char *from = fields->value[OPTION_FROM];
 
-	if (fields->key[OPTION_FROM])
-		return err_set(err, ERR_REFUSED,
-			       "a bind mount with from is not supported yet: COPY what the "
-			       "command needs");
+	if (from && mount_check_from(from, err) < 0)
+		return -1;
 	mount->source = mount_copy(source ? str_of(source) : STR("/"));
+	mount->from = from ? mount_copy(str_of(from)) : NULL;
 	return 0;
 }
 

@@ -104,13 +104,63 @@ static int work_open_caches(struct gathering *gathering, struct err *err)
 	return 0;
 }
 
-/*
- * A copy: the step sees what its key says even while the context changes, with
- * the image's root for an owner, and may write to it where it says rw.
- */
-static int work_copy_bind(const struct gathering *gathering, const struct mount *mount, int dirfd,
-			  struct err *err)
+/* A machine of which only the view of its trees is wanted. */
+static int work_open_lender(const struct gathering *gathering, const struct task_image *image,
+			    struct machine **out, struct err *err)
 {
+	auto_free struct digest *diff_ids = work_new_array(image->layer_count, sizeof(*diff_ids));
+	const struct machine_spec spec = {
+		.store = gathering->store,
+		.diff_ids = diff_ids,
+		.diff_id_count = image->layer_count,
+		.network = NETWORK_NONE,
+		.runtime = gathering->task->runtime,
+		.agent_path = gathering->task->agent_path,
+	};
+
+	for (size_t i = 0; i < image->layer_count; i++)
+		diff_ids[i] = image->layers[i].diff_id;
+	return machine_open(&spec, out, err);
+}
+
+/* The image of a mount: those of all that have one come in the mounts' order. */
+static const struct task_image *work_find_image(const struct task *task, size_t mount)
+{
+	size_t place = 0;
+
+	for (size_t i = 0; i < mount; i++)
+		place += task->mounts[i].mount.from != NULL;
+	return place < task->image_count ? &task->images[place] : NULL;
+}
+
+static int work_copy_from(const struct gathering *gathering, size_t i, struct copy_spec *spec,
+			  int dirfd, struct err *err)
+{
+	const struct task_image *image = work_find_image(gathering->task, i);
+	AUTO(machine) struct machine *lender = NULL;
+	auto_close int viewfd = -1;
+	int fd;
+
+	if (!image)
+		return err_set(err, ERR_INVALID, "a mount without its image");
+	if (work_open_lender(gathering, image, &lender, err) < 0 ||
+	    machine_lower_view(lender, &fd, err) < 0)
+		return -1;
+	viewfd = fd;
+	spec->sources.fd = viewfd;
+	spec->sources.image = true;
+	spec->sources.label = gathering->task->mounts[i].mount.from;
+	spec->content = NULL; /* an image does not change */
+	return copy_into(dirfd, spec, err);
+}
+
+/*
+ * A copy: the step sees what its key says even while the context changes, and
+ * may write to it where it says rw. A context's files are the image's root's.
+ */
+static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd, struct err *err)
+{
+	const struct mount *mount = &gathering->task->mounts[i].mount;
 	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
 	struct copy_spec spec = {
 		.sources = {.fd = WORK_FD_CONTEXT, .count = 1},
@@ -125,6 +175,8 @@ static int work_copy_bind(const struct gathering *gathering, const struct mount 
 		return -1;
 	path = word.ptr;
 	spec.sources.paths = &path;
+	if (mount->from)
+		return work_copy_from(gathering, i, &spec, dirfd, err);
 	return copy_into(dirfd, &spec, err);
 }
 
@@ -144,7 +196,7 @@ static int work_open_bind(struct gathering *gathering, size_t i, struct err *err
 	dirfd = openat(to->staging.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return err_os(err, errno, "open a directory");
-	if (work_copy_bind(gathering, mount, dirfd, err) < 0)
+	if (work_copy_bind(gathering, i, dirfd, err) < 0)
 		return -1;
 	fd = openat(dirfd, WORK_BIND_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)

@@ -100,7 +100,8 @@ static const struct {
 	{"RUN a\rb", "0x0d"},
 	/* flags */
 	{"RUN --mount true", "--mount: expected =type=TYPE"},
-	{"RUN --mount=target=/x,from=alpine true", "from is not supported yet"},
+	{"RUN --mount=target=/x,from=0 true", "there are no stages; name an image"},
+	{"RUN --mount=target=/x,from=scratch true", "it holds no files"},
 	{"RUN --mount=type=ssh true", "RUN: --mount: type=ssh is refused"},
 	{"RUN --mount=type=cache,targte=/x true", "unknown key targte; did you mean target?"},
 	{"RUN --mont=type=cache,target=/x true", "unknown flag --mont; did you mean mount?"},

@@ -154,6 +154,7 @@ static void what_is_wrong_is_refused_in_words(void **state)
 		{"target=/x,ro,rw", "both ro and rw"},
 		{"target=/x,ro=maybe", "ro=maybe: expected true or false"},
 		{"target", "target needs a value: target="},
+		{"target=/x,from=NO::NAME", "is no image's name"},
 		{"target=/x,from=$IMAGE", "variables are not expanded in from"},
 		{"target=/x,mode=0755", "a bind mount has no mode"},
 		{"target=/x,uid=1", "a bind mount has no uid"},

@@ -175,6 +175,13 @@ refused "a file on a directory" 65 'a file cannot be mounted there' run 'RUN --m
 refused "from a variable" 65 'variables are not expanded in from' run 'RUN --mount=from=$X,target=/x true'
 check "a name with a wildcard is a name" eval 'echo w >"$work/context/[a]*" && run "RUN --mount=source=[a]*,target=/w cat /w" "${given[@]}"'
 given=()
+step="RUN --mount=from=$base,source=bin,target=/other ls -n /other/busybox; touch /other/x 2>&1; [ ! -e /other/y ] # $RANDOM"
+holds "an image's directory is there, with its owners" "$(run "$step")" ' 0 +0 .*/other/busybox'
+same "and not in the image" "$(files)" ""
+holds "and runs once" "$(run "$step")" CACHED
+check "all of an image, to be written to, beside the context" run "RUN --mount=from=$base,target=/all,rw --mount=source=file,target=/f [ -x /all/bin/busybox ] && rm /all/bin/busybox && cat /f" --context "$work/context"
+refused "a source that the image does not have" 66 'nowhere' run "RUN --mount=from=$base,source=nowhere,target=/x true"
+refused "an image that is not there" 66 '.' run 'RUN --mount=from=oci:/nonexistent:x,target=/x true'
 
 refused "an agent's socket is no mount, and what to do is said" 65 'type=ssh is refused.*--secret id=key,src=FILE' run 'RUN --mount=type=ssh git clone x'
 refused "a target in /proc" 65 'nothing is mounted in /proc, /sys and /dev' run 'RUN --mount=type=tmpfs,target=/proc/x true'
