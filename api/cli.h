@@ -71,6 +71,7 @@ extern const struct cli_command cli_bake;
 extern const struct cli_command cli_pull;
 extern const struct cli_command cli_push;
 extern const struct cli_command cli_import;
+extern const struct cli_command cli_copy;
 extern const struct cli_command cli_export;
 extern const struct cli_command cli_tag;
 extern const struct cli_command cli_images;

@@ -3,6 +3,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/lookup.h"
+#include "layers/blob.h"
 
 static void inspect_line(const char *title, const json_t *value)
 {
@@ -38,7 +39,22 @@ static void inspect_layers(const struct lookup *image)
 	}
 }
 
-static void inspect_print(const struct lookup *image)
+/* Of the index that the image was chosen from. */
+static int inspect_read_platforms(struct store *store, const struct lookup *image, json_t **out,
+				  struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+
+	if (digest_equal(&image->target, &image->digest)) {
+		*out = json_array();
+		return 0;
+	}
+	if (blob_read_all(store, &image->target, &text, err) < 0)
+		return -1;
+	return manifest_platforms(buf_str(&text), out, err);
+}
+
+static void inspect_print(const struct lookup *image, const json_t *platforms)
 {
 	const json_t *config = json_object_get(image->config.document, "config");
 	char text[DIGEST_TEXT_MAX];
@@ -48,6 +64,7 @@ static void inspect_print(const struct lookup *image)
 	(void)printf("%-12s%s\n", "digest", digest_format(&image->digest, text));
 	(void)printf("%-12s%s\n", "config", digest_format(&image->manifest.config.digest, text));
 	(void)printf("%-12s%s\n", "platform", platform_format(&image->config.platform, platform));
+	inspect_strings("of", platforms);
 	(void)printf("%-12s%s\n", "size", human_size(lookup_size(image), size));
 	inspect_string("created", json_object_get(image->config.document, "created"));
 	inspect_string("workdir", json_object_get(config, "WorkingDir"));
@@ -58,7 +75,7 @@ static void inspect_print(const struct lookup *image)
 	inspect_layers(image);
 }
 
-static void inspect_json(const struct lookup *image)
+static void inspect_json(const struct lookup *image, json_t *platforms)
 {
 	AUTO(json) json_t *value = json_object();
 	char text[DIGEST_TEXT_MAX];
@@ -66,6 +83,11 @@ static void inspect_json(const struct lookup *image)
 	(void)json_object_set_new(value, "digest",
 				  json_string(digest_format(&image->digest, text)));
 	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)lookup_size(image)));
+	if (json_array_size(platforms) > 0) {
+		(void)json_object_set_new(value, "index",
+					  json_string(digest_format(&image->target, text)));
+		(void)json_object_set(value, "platforms", platforms);
+	}
 	(void)json_object_set(value, "manifest", image->manifest.document);
 	(void)json_object_set(value, "config", image->config.document);
 	human_json(value, stdout);
@@ -76,12 +98,15 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(store) struct store *store = NULL;
 	auto_lookup struct lookup image = LOOKUP_INIT;
 
-	if (lookup_named(cli, &store, &image, err) < 0)
+	AUTO(json) json_t *platforms = NULL;
+
+	if (lookup_named(cli, &store, &image, err) < 0 ||
+	    inspect_read_platforms(store, &image, &platforms, err) < 0)
 		return -1;
 	if (cli_has(cli, "json"))
-		inspect_json(&image);
+		inspect_json(&image, platforms);
 	else
-		inspect_print(&image);
+		inspect_print(&image, platforms);
 	return 0;
 }
 

@@ -52,6 +52,26 @@ static int bake_check_context(const struct bake *bake, const struct instruction 
 		       instruction->binds ? "a bind mount" : "COPY");
 }
 
+/* A command of another platform cannot run here; files can be placed, and variables set. */
+static int bake_check_platform(const struct bake *bake, const struct instruction *instruction,
+			       struct err *err)
+{
+	const struct platform *wanted = &bake->spec->platform;
+	char wanted_text[PLATFORM_TEXT_MAX];
+	char host_text[PLATFORM_TEXT_MAX];
+	struct platform host;
+
+	platform_host(&host);
+	if (instruction->kind != INSTRUCTION_RUN ||
+	    (strcmp(host.os, wanted->os) == 0 &&
+	     strcmp(host.architecture, wanted->architecture) == 0))
+		return 0;
+	return err_set(err, ERR_REFUSED,
+		       "RUN would run a command of %s, and this host is %s: bake it on a host of "
+		       "that platform, or have no RUN (COPY, ENV and WORKDIR work here)",
+		       platform_format(wanted, wanted_text), platform_format(&host, host_text));
+}
+
 /* All steps are judged before anything is pulled or run. */
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
@@ -64,6 +84,7 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 		abort();
 	for (size_t i = 0; i < bake->spec->step_count; i++) {
 		if (instruction_parse(bake->spec->steps[i], &bake->steps[i], err) < 0 ||
+		    bake_check_platform(bake, &bake->steps[i], err) < 0 ||
 		    bake_check_context(bake, &bake->steps[i], err) < 0) {
 			bake->result.failed_step = i + 1;
 			return err_ctx(err, "step %zu", i + 1);

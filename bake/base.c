@@ -20,6 +20,8 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	(void)json_object_set_new(value, "name", json_from_str(request->name));
 	(void)json_object_set_new(value, "nameAsThere", json_boolean(request->name_as_there));
 	(void)json_object_set_new(value, "stream", json_boolean(request->stream));
+	(void)json_object_set_new(value, "bare", json_boolean(request->bare));
+	(void)json_object_set_new(value, "allPlatforms", json_boolean(request->all_platforms));
 	(void)json_object_set_new(value, "anyArchive", json_boolean(request->any_archive));
 	(void)json_object_set_new(value, "platform",
 				  json_string(platform_format(&request->platform, platform)));

@@ -23,6 +23,8 @@ struct base_request {
 	struct str name;    /* to be tagged instead of the reference; may be "" */
 	bool name_as_there; /* as the image is called where it lies, if it is */
 	bool stream;        /* the asker's is what the file `-` reads */
+	bool bare;          /* blobs alone, to be handed on: no trees, and no name */
+	bool all_platforms; /* of a bare one the whole index */
 	bool any_archive;   /* look which kind of archive it is */
 	struct platform platform;
 	bool plain_http;

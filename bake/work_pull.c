@@ -50,6 +50,8 @@ static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
 	    json_get_string(request, "", "name", &spec.name, err) < 0 ||
 	    json_get_bool(request, "", "nameAsThere", &spec.name_as_there, err) < 0 ||
 	    json_get_bool(request, "", "stream", &stream, err) < 0 ||
+	    json_get_bool(request, "", "bare", &spec.bare, err) < 0 ||
+	    json_get_bool(request, "", "allPlatforms", &spec.all_platforms, err) < 0 ||
 	    json_get_bool(request, "", "anyArchive", &spec.any_archive, err) < 0 ||
 	    json_get_bool(request, "", "plainHttp", &spec.plain_http, err) < 0 ||
 	    json_get_string(request, "", "caFile", &ca_file, err) < 0 ||
@@ -72,9 +74,11 @@ static int pull_answer(struct work_call *call, json_t **out, struct err *err)
 	struct pull_work work = {call, names};
 	char text[DIGEST_TEXT_MAX];
 	struct tag tag;
+	bool bare = false;
 
-	if (work_need_root(err) < 0 || store_sweep(call->store, &call->cancel, err) < 0 ||
-	    pull_run(&work, &tag, err) < 0)
+	if (json_get_bool(call->request, "", "bare", &bare, err) < 0 ||
+	    (!bare && work_need_root(err) < 0) ||
+	    store_sweep(call->store, &call->cancel, err) < 0 || pull_run(&work, &tag, err) < 0)
 		return -1;
 	*out = json_object();
 	(void)json_object_set_new(*out, "target", json_string(digest_format(&tag.target, text)));

@@ -381,3 +381,28 @@ int manifest_choose(struct str index_text, const struct platform *wanted, struct
 	*out_size = choice.best.size;
 	return 0;
 }
+
+int manifest_platforms(struct str text, json_t **out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	AUTO(json) json_t *list = json_array();
+	struct err why = {0};
+	const json_t *entry;
+	size_t at;
+	bool index;
+
+	if (manifest_load(text, &document, &index, &why) < 0)
+		return manifest_refuse("index", &why, err);
+	json_array_foreach(json_object_get(document, "manifests"), at, entry)
+	{
+		char shown[PLATFORM_TEXT_MAX];
+		struct platform platform;
+
+		if (entry_platform(entry, &platform, &why) == 1 &&
+		    strcmp(platform.os, "unknown") != 0)
+			(void)json_array_append_new(list,
+						    json_string(platform_format(&platform, shown)));
+	}
+	*out = steal_ptr(&list);
+	return 0;
+}

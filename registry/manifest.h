@@ -70,6 +70,12 @@ int manifest_is_index(struct str text, bool *out, struct err *err) MUST_CHECK;
 int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
 		    uint64_t *out_size, struct err *err) MUST_CHECK;
 
+/*
+ * The platforms of an index, as strings that the caller owns; what names none,
+ * such as attestations, is left out. Of a manifest there are none.
+ */
+int manifest_platforms(struct str text, json_t **out, struct err *err) MUST_CHECK;
+
 static inline void auto_manifest_release(struct manifest *slot)
 {
 	manifest_done(slot);

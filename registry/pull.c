@@ -48,8 +48,7 @@ static bool pull_held(struct pull *pull, const struct digest *digest, struct buf
 	return false;
 }
 
-static int pull_document(struct pull *pull, const struct digest *digest, struct buf *out,
-			 struct err *err)
+int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 {
 	if (digest->algorithm != DIGEST_SHA256)
 		return err_set(err, ERR_UNSUPPORTED, "images are named by sha256 digests only");
@@ -260,7 +259,8 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 	if (result == 0)
 		result = origin_open(spec, store, &pull.stop, &pull.origin, err);
 	if (result == 0)
-		result = pull_parts(&pull, &texts, out, err);
+		result = spec->bare ? gather_image(&pull, out, err)
+				    : pull_parts(&pull, &texts, out, err);
 	lease_close(pull.lease);
 	origin_close(pull.origin);
 	pull_texts_done(&texts);

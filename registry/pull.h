@@ -54,6 +54,8 @@ struct pull_spec {
 	struct str name;    /* canonical, to be tagged instead of the reference; may be "" */
 	bool name_as_there; /* as the image is called where it lies, if it is */
 	int streamfd;       /* what the file `-` reads; 0 for none */
+	bool bare;          /* blobs alone, to be handed on: no trees, and no name */
+	bool all_platforms; /* of a bare one the whole index */
 	bool any_archive;   /* look which kind of archive it is */
 	struct platform platform;
 	bool plain_http;     /* asked for; loopback needs no asking */

@@ -22,6 +22,13 @@ struct pull {
 void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descriptor *blob,
 	       uint64_t done);
 
+/* A manifest or index, from the store or where it lies, verified. */
+int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
+	MUST_CHECK;
+
+/* What a bare spec asks for (gather.c). */
+int gather_image(struct pull *pull, struct tag *out, struct err *err) MUST_CHECK;
+
 /* Every layer of the manifest into store and tree, LANES at a time. */
 int pull_layers(struct pull *pull, const struct manifest *manifest,
 		const struct image_config *config, struct err *err) MUST_CHECK;

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_copy.c - `hearth copy`: an image from anywhere to anywhere, by way of the store. */
+#include "api/export.h"
+#include "api/fetch.h"
+#include "api/human.h"
+#include "api/send.h"
+#include "api/settings.h"
+#include "bake/convert_request.h"
+#include "layers/lease.h"
+#include "registry/tag.h"
+#include "registry/transport.h"
+
+#include <string.h>
+
+struct copy {
+	struct cli *cli;
+	struct store *store;
+	struct lease *lease; /* nothing that is copied has a name */
+	struct progress *progress;
+	struct buf from; /* canonical, as the next; owned */
+	struct buf to;   /* of a registry; empty for a place */
+	struct credentials from_login;
+	struct credentials to_login;
+	enum layer_codec codec;
+	struct digest image;
+};
+
+static bool copy_all(const struct copy *copy)
+{
+	const char *platform = cli_text(copy->cli, "platform");
+
+	return platform && strcmp(platform, "all") == 0;
+}
+
+/* Both ends are judged before anything is read. */
+static int copy_judge(struct copy *copy, struct base_request *request, struct err *err)
+{
+	const struct cli *cli = copy->cli;
+	const char *platform = cli_text(cli, "platform");
+	const char *codec = cli_text(cli, "compression");
+	bool any = strcmp(cli->args[0], "-") == 0;
+	struct reference from;
+	struct reference to;
+
+	if (reference_parse(any ? STR("oci-archive:-") : str_of(cli->args[0]), &from, err) < 0 ||
+	    reference_format(&from, &copy->from, err) < 0 ||
+	    reference_parse(str_of(cli->args[1]), &to, err) < 0)
+		return -1;
+	if (to.kind == REFERENCE_REGISTRY ? send_name(str_of(cli->args[1]), &copy->to, err) < 0
+					  : export_check(cli->args[1], true, err) < 0)
+		return -1;
+	if (codec && layer_codec_parse(str_of(codec), &copy->codec, err) < 0)
+		return err_ctx(err, "--compression");
+	platform_host(&request->platform);
+	if (platform && !copy_all(copy) &&
+	    platform_parse(str_of(platform), &request->platform, err) < 0)
+		return err_ctx(err, "--platform");
+	request->reference = buf_str(&copy->from);
+	request->any_archive = any;
+	request->stream = transport_is_archive(from.kind) && str_equal(from.path, STR("-"));
+	request->all_platforms = copy_all(copy);
+	request->bare = true;
+	return 0;
+}
+
+static int copy_log_in(struct copy *copy, struct base_request *request, struct err *err)
+{
+	const struct cancel *cancel = copy->cli->cancel;
+
+	if (access_for(buf_str(&copy->from), cancel, &copy->from_login, err) < 0 ||
+	    (copy->to.len > 0 && access_for(buf_str(&copy->to), cancel, &copy->to_login, err) < 0))
+		return -1;
+	request->plain_http = cli_has(copy->cli, "plain-http");
+	request->ca_file = cli_text(copy->cli, "ca-file");
+	request->user = str_of(copy->from_login.user);
+	request->password = &copy->from_login.password;
+	return 0;
+}
+
+/* An image of our own is here and nowhere else: 1, 0, -1. */
+static int copy_find_own(struct copy *copy, const struct platform *platform, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct tag tag;
+	int found;
+
+	if (meta_begin(copy->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find(meta, buf_str(&copy->from), platform, &tag, err);
+	if (found < 1 || tag.pulled)
+		return found < 0 ? -1 : 0;
+	copy->image = copy_all(copy) ? tag.target : tag.manifest;
+	return 1;
+}
+
+static int copy_fetch(struct copy *copy, const struct base_request *request, struct err *err)
+{
+	AUTO(json) json_t *answer = NULL;
+	struct str text;
+	int own = copy_find_own(copy, &request->platform, err);
+
+	if (own != 0)
+		return own < 0 ? -1 : 0;
+	if (fetch_image(copy->cli, copy->store, copy->progress, request, &answer, err) < 0 ||
+	    json_need_string(answer, "", "manifest", &text, err) < 0)
+		return -1;
+	return digest_parse(text, &copy->image, err);
+}
+
+static int copy_convert(struct copy *copy, struct err *err)
+{
+	const struct asker asker = {.store = copy->store,
+				    .worker_path = copy->cli->worker_path,
+				    .cancel = copy->cli->cancel};
+	struct digest converted;
+
+	if (!cli_has(copy->cli, "compression"))
+		return 0;
+	if (convert_ask_image(&asker, &copy->image, copy->codec, &converted, err) < 0)
+		return -1;
+	copy->image = converted;
+	return lease_add(copy->lease, &copy->image, err);
+}
+
+static int copy_send(struct copy *copy, struct err *err)
+{
+	const struct export_spec place = {.to = copy->cli->args[1], .image = copy->image};
+	const struct send send = {.cli = copy->cli,
+				  .store = copy->store,
+				  .progress = copy->progress,
+				  .reference = buf_str(&copy->to),
+				  .image = copy->image,
+				  .credentials = &copy->to_login};
+
+	return copy->to.len > 0 ? send_image(&send, err)
+				: export_image(copy->cli, copy->store, copy->progress, &place, err);
+}
+
+static void copy_print(const struct copy *copy)
+{
+	bool stream = export_is_stream(copy->cli->args[1]);
+	AUTO(json) json_t *value = NULL;
+	char digest[DIGEST_TEXT_MAX];
+
+	digest_format(&copy->image, digest);
+	if (cli_has(copy->cli, "json")) {
+		value = json_pack("{s:s, s:s, s:s}", "digest", digest, "from", copy->cli->args[0],
+				  "to", copy->cli->args[1]);
+		human_json(value, stream ? stderr : stdout);
+	} else if (!stream) {
+		(void)printf("%s\n", digest);
+	}
+}
+
+static int copy_image(struct copy *copy, struct err *err)
+{
+	struct base_request request = {0};
+	int columns;
+	bool terminal = settings_terminal(&columns);
+
+	if (copy_judge(copy, &request, err) < 0 || copy_log_in(copy, &request, err) < 0 ||
+	    progress_open(cli_text(copy->cli, "progress"), terminal, columns, copy->cli->cancel,
+			  &copy->progress, err) < 0 ||
+	    cli_open_store(copy->cli, &copy->store, err) < 0 ||
+	    lease_open(copy->store, &copy->lease, err) < 0 || lease_rest(copy->lease, err) < 0)
+		return -1;
+	if (copy_fetch(copy, &request, err) < 0 || lease_add(copy->lease, &copy->image, err) < 0 ||
+	    copy_convert(copy, err) < 0 || copy_send(copy, err) < 0)
+		return -1;
+	progress_close(steal_ptr(&copy->progress));
+	copy_print(copy);
+	return 0;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	struct copy copy = {.cli = cli,
+			    .from = BUF_INIT(2 * REFERENCE_TEXT_MAX),
+			    .to = BUF_INIT(2 * REFERENCE_TEXT_MAX)};
+	int result = copy_image(&copy, err);
+
+	progress_close(copy.progress);
+	lease_close(copy.lease);
+	store_close(copy.store);
+	secret_done(&copy.from_login.password);
+	secret_done(&copy.to_login.password);
+	buf_done(&copy.from);
+	buf_done(&copy.to);
+	return result < 0 ? err_ctx(err, "copy %s", cli->args[0]) : 0;
+}
+
+static const struct cli_option options[] = {
+	{"platform", "OS/ARCH|all", "which image of several, or the index with all", false},
+	{"compression", "KIND", "of the layers there: zstd or gzip; as they are by default", false},
+	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	ACCESS_OPTIONS_REGISTRY,
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_copy = {
+	.name = "copy",
+	.arguments = "SOURCE DEST",
+	.summary = "copy an image from anywhere to anywhere; prints its digest",
+	.detail = "Each is a registry's HOST/NAME[:TAG] or a place as of hearth import and hearth "
+		  "export;\na SOURCE may be a tag that was given here. Blobs stay as they are and "
+		  "are "
+		  "kept in\nthe store until they are collected.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 2,
+	.args_max = 2,
+	.run = run,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gather.c - an image into the store as it lies, to be handed on: each blob
+ * verified and not unpacked, and no name at the end. Nothing is judged, so what
+ * no bake could stand on is carried, too: other platforms, attestations,
+ * artifacts, layers that are not distributed (which stay where they are).
+ */
+#include "layers/blob.h"
+#include "registry/closure.h"
+#include "registry/lanes_priv.h"
+#include "registry/pull_priv.h"
+
+#include <inttypes.h>
+
+#define GATHER_DEPTH_MAX 4 /* of indexes in indexes */
+
+struct gather_sink {
+	struct sink sink;
+	struct pull *pull;
+	struct blob_writer *writer;
+	uint64_t left;
+};
+
+static int gather_write(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct gather_sink *gather = container_of(sink, struct gather_sink, sink);
+
+	if (bytes.len > gather->left)
+		return err_set(err, ERR_CORRUPT, "more bytes than were announced");
+	if (cancel_check(gather->pull->spec->cancel, err) < 0 ||
+	    cancel_check(&gather->pull->stop, err) < 0)
+		return -1;
+	gather->left -= bytes.len;
+	return blob_writer_add(gather->writer, bytes, err);
+}
+
+static int gather_fetch(struct pull *pull, size_t lane, const struct descriptor *blob,
+			struct err *err)
+{
+	AUTO(blob_writer) struct blob_writer *writer = NULL;
+	struct gather_sink sink = {.sink = {gather_write}, .pull = pull, .left = blob->size};
+	struct blob_info info;
+
+	pull_tell(pull, PULL_LAYER, blob, 0);
+	if (blob_writer_open(pull->store, &writer, err) < 0)
+		return -1;
+	sink.writer = writer;
+	if (pull->origin->blob(pull->origin, lane, blob, &sink.sink, err) < 0)
+		return -1;
+	if (sink.left > 0)
+		return err_set(err, ERR_CORRUPT, "it ends early");
+	if (blob_writer_commit(writer, &blob->digest, &info, err) < 0)
+		return -1;
+	pull_tell(pull, PULL_LAYER_DONE, blob, blob->size);
+	return 0;
+}
+
+struct gather_work {
+	struct pull *pull;
+	const struct closure *closure;
+};
+
+static int gather_one(void *ctx, size_t lane, size_t job, struct err *err)
+{
+	const struct gather_work *work = ctx;
+	const struct closure_item *item = &work->closure->items[job];
+	char name[DIGEST_TEXT_MAX];
+	struct blob_info info;
+	int found;
+
+	if (item->kind != CLOSURE_BLOB)
+		return 0;
+	found = blob_find(work->pull->store, &item->what.digest, &info, err);
+	if (found == 1)
+		pull_tell(work->pull, PULL_LAYER_HELD, &item->what, item->what.size);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (gather_fetch(work->pull, lane, &item->what, err) == 0)
+		return 0;
+	return err_ctx(err, "blob %s", digest_format(&item->what.digest, name));
+}
+
+static int gather_document(struct pull *pull, const struct digest *digest, const struct buf *text,
+			   size_t depth, struct err *err);
+
+static int gather_child(struct pull *pull, const struct closure_item *item, size_t depth,
+			struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+
+	if (item->kind != CLOSURE_DOCUMENT)
+		return lease_add(pull->lease, &item->what.digest, err);
+	if (depth == GATHER_DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "indexes in indexes, more than %d deep",
+			       GATHER_DEPTH_MAX);
+	if (pull_document(pull, &item->what.digest, &text, err) < 0)
+		return -1;
+	if (text.len != item->what.size)
+		return err_set(err, ERR_CORRUPT, "manifest of %zu bytes, the index says %" PRIu64,
+			       text.len, item->what.size);
+	return gather_document(pull, &item->what.digest, &text, depth + 1, err);
+}
+
+/* All that a document names, then itself: a blob that is there leads to others that are. */
+static int gather_document(struct pull *pull, const struct digest *digest, const struct buf *text,
+			   size_t depth, struct err *err)
+{
+	auto_closure struct closure closure = {0};
+	struct gather_work work = {pull, &closure};
+	struct digest stored;
+
+	if (closure_parse(buf_str(text), &closure, err) < 0)
+		return -1;
+	for (size_t i = 0; i < closure.count; i++) {
+		if (gather_child(pull, &closure.items[i], depth, err) < 0)
+			return -1;
+	}
+	if (lanes_run(gather_one, &work, closure.count, &pull->stop, err) < 0 ||
+	    blob_put(pull->store, buf_str(text), &stored, err) < 0)
+		return -1;
+	if (!digest_equal(&stored, digest))
+		return err_set(err, ERR_CORRUPT, "a document does not have its digest");
+	return 0;
+}
+
+/* Of an index the wanted platform's manifest takes its place, unless all are wanted. */
+static int gather_choose(struct pull *pull, struct digest *digest, struct buf *text,
+			 struct err *err)
+{
+	struct digest chosen;
+	uint64_t size;
+	bool index;
+
+	if (pull->spec->all_platforms)
+		return 0;
+	if (manifest_is_index(buf_str(text), &index, err) < 0)
+		return -1;
+	if (!index)
+		return 0;
+	if (manifest_choose(buf_str(text), &pull->wanted, &chosen, &size, err) < 0)
+		return -1;
+	buf_clear(text);
+	*digest = chosen;
+	return pull_document(pull, digest, text, err);
+}
+
+int gather_image(struct pull *pull, struct tag *out, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct digest digest;
+	struct descriptor self = {0};
+
+	if (pull->origin->resolve(pull->origin, &digest, err) < 0 ||
+	    pull_document(pull, &digest, &text, err) < 0 ||
+	    gather_choose(pull, &digest, &text, err) < 0)
+		return -1;
+	self.digest = digest;
+	self.size = text.len;
+	pull_tell(pull, PULL_RESOLVED, &self, self.size);
+	if (gather_document(pull, &digest, &text, 0, err) < 0)
+		return -1;
+	*out = (struct tag){.target = digest, .manifest = digest};
+	return 0;
+}
