@@ -54,7 +54,7 @@ static int why_add_value(const json_t *value, struct buf *out, struct err *err)
 	int result;
 
 	if (!value || json_is_null(value))
-		return buf_add(out, STR("not set"), err);
+		return buf_add(out, STR("absent"), err);
 	if (json_is_string(value) && str_starts(json_str(value), STR("sha256:")))
 		return human_line(json_str(value), WHY_DIGEST_COLUMNS, out, err);
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);

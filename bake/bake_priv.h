@@ -4,6 +4,7 @@
 
 #include "bake/asker.h"
 #include "bake/bake.h"
+#include "bake/context.h"
 #include "bake/convert_request.h"
 #include "bake/from.h"
 #include "bake/key.h"
@@ -81,6 +82,9 @@ int bake_one_step(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err) MUST_CHECK;
 int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err) MUST_CHECK;
+/* What a COPY reads. Borrows all of it. */
+struct context_sources bake_sources(const struct bake *bake, const struct instruction *ready);
+
 /* What the key was made of, and the base, for explanations. The caller owns it. */
 json_t *bake_components(const struct bake *bake, const struct bake_key *key);
 

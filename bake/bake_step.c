@@ -4,6 +4,7 @@
 
 #include "bake/context.h"
 #include "bake/expand.h"
+#include "bake/listing.h"
 
 #define STEP_NAME_MAX ((size_t)80)
 
@@ -87,6 +88,35 @@ static size_t bake_list_images(const struct bake_key *key,
 	return count;
 }
 
+struct context_sources bake_sources(const struct bake *bake, const struct instruction *ready)
+{
+	return (struct context_sources){
+		.fd = bake->options->contextfd,
+		.paths = (const char *const *)ready->args.at,
+		.count = ready->args.count - 1,
+		.excludes = (const char *const *)ready->excludes.at,
+		.exclude_count = ready->excludes.count,
+		.parents = ready->parents,
+		.store = bake->options->store,
+	};
+}
+
+/* What a COPY is about to read is listed, for who asks later why it runs again. */
+static int bake_list_sources(const struct bake *bake, const struct instruction *ready,
+			     const struct bake_key *key, json_t *components, struct err *err)
+{
+	const struct context_sources sources = bake_sources(bake, ready);
+	struct digest list;
+	char text[DIGEST_TEXT_MAX];
+
+	if (ready->kind != INSTRUCTION_COPY || ready->from)
+		return 0;
+	if (listing_keep(&sources, &key->content, bake->options->cancel, &list, err) < 0)
+		return err->kind == ERR_LIMIT ? 0 : -1; /* it is made without one */
+	(void)json_object_set_new(components, "files", json_string(digest_format(&list, text)));
+	return 0;
+}
+
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -104,6 +134,8 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	task.images = images;
 	task.image_count = bake_list_images(key, images);
 	result = bake_rest(bake, err);
+	if (result == 0)
+		result = bake_list_sources(bake, ready, key, components, err);
 	if (result == 0)
 		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
 					&bake->result.exit_code, err);
@@ -137,15 +169,7 @@ static int bake_find_image(struct bake *bake, const struct instruction *ready, s
 static int bake_digest_sources(struct bake *bake, const struct instruction *ready,
 			       struct bake_key *out, struct err *err)
 {
-	const struct context_sources sources = {
-		.fd = bake->options->contextfd,
-		.paths = (const char *const *)ready->args.at,
-		.count = ready->args.count - 1,
-		.excludes = (const char *const *)ready->excludes.at,
-		.exclude_count = ready->excludes.count,
-		.parents = ready->parents,
-		.store = bake->options->store,
-	};
+	const struct context_sources sources = bake_sources(bake, ready);
 
 	if (ready->kind != INSTRUCTION_COPY)
 		return 0;

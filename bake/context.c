@@ -185,7 +185,42 @@ struct context_reader {
 	struct context_hash hash;
 	struct shortcut *shortcut;
 	const struct cancel *cancel;
+	struct buf *list;   /* borrowed, or NULL */
+	const char *source; /* the one that is walked */
 };
+
+#define CONTEXT_SHOWN 12 /* hex digits of what a file is */
+
+/* What a person would want to know of an entry. */
+static int context_describe(const struct source_entry *entry, struct buf *out, struct err *err)
+{
+	unsigned mode = entry->st.st_mode & 07777;
+	char hex[DIGEST_HEX_MAX];
+
+	if (S_ISLNK(entry->st.st_mode))
+		return buf_addf(out, err, "a link to %s", entry->target);
+	if (entry->twin)
+		return buf_addf(out, err, "the file %s", entry->twin);
+	if (!S_ISREG(entry->st.st_mode))
+		return buf_addf(out, err, "%04o%s", mode,
+				S_ISDIR(entry->st.st_mode) ? ", a directory" : "");
+	return buf_addf(out, err, "%04o, %jd bytes, %.*s", mode, (intmax_t)entry->st.st_size,
+			CONTEXT_SHOWN, digest_hex(&entry->what, hex));
+}
+
+static int context_list(const struct context_reader *reader, const struct source_entry *entry,
+			struct err *err)
+{
+	struct buf *list = reader->list;
+
+	if (!list)
+		return 0;
+	if (buf_addf(list, err, "%s%s%s", reader->source, *entry->path ? "/" : "", entry->path) <
+		    0 ||
+	    buf_add(list, STR("\0"), err) < 0 || context_describe(entry, list, err) < 0)
+		return -1;
+	return buf_add(list, STR("\0"), err);
+}
 
 static int context_start(void *ctx, const struct source *source, const struct source_entry *entry,
 			 struct err *err)
@@ -194,6 +229,7 @@ static int context_start(void *ctx, const struct source *source, const struct so
 
 	(void)entry;
 	(void)err;
+	reader->source = source->path + (source->path[0] == '/');
 	context_hash_source(&reader->hash, source);
 	return 0;
 }
@@ -202,9 +238,8 @@ static int context_visit(void *ctx, const struct source_entry *entry, struct err
 {
 	struct context_reader *reader = ctx;
 
-	(void)err;
 	context_hash_entry(&reader->hash, entry);
-	return 0;
+	return context_list(reader, entry, err);
 }
 
 static int context_take_block(void *ctx, uint64_t offset, struct str bytes, struct err *err)
@@ -258,7 +293,7 @@ static int context_visit_file(void *ctx, struct source_entry *entry, struct err 
 	if (!entry->twin && !entry->known && context_read_file(reader, entry, err) < 0)
 		return -1;
 	context_hash_entry(&reader->hash, entry);
-	return 0;
+	return context_list(reader, entry, err);
 }
 
 int context_check(int contextfd, struct err *err)
@@ -277,7 +312,8 @@ static inline void auto_context_reader_release(struct context_reader *reader)
 int context_digest(const struct context_sources *sources, const struct cancel *cancel,
 		   struct digest *out, struct err *err)
 {
-	AUTO(context_reader) struct context_reader reader = {.cancel = cancel};
+	AUTO(context_reader)
+	struct context_reader reader = {.cancel = cancel, .list = sources->list};
 	const struct source_visitor visitor = {
 		.start = context_start,
 		.enter = context_visit,

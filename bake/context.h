@@ -34,6 +34,7 @@ struct context_sources {
 	bool parents;        /* --parents */
 	bool image;          /* fd is an image's: owners count, devices may be, no .dockerignore */
 	const char *label;   /* an image's name, for errors */
+	struct buf *list;    /* NULL, or gets what is read, name by name (listing.h) */
 	struct store *store; /* remembers a context's files (shortcut_priv.h); NULL for none */
 };
 

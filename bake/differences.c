@@ -25,14 +25,14 @@ static json_t *differences_or_null(const json_t *value)
 	return value ? json_copy(drop_const(value)) : json_null();
 }
 
-static void differences_add(json_t *out, const char *what, const char *name, const json_t *was,
-			    const json_t *is)
+void differences_add(json_t *out, const char *what, const char *name, const json_t *was,
+		     const json_t *is)
 {
 	json_t *difference = json_object();
 
 	(void)json_object_set_new(difference, "what", json_string(what));
 	if (name)
-		(void)json_object_set_new(difference, "name", json_string(name));
+		(void)json_object_set_new(difference, "name", json_from_str(str_of(name)));
 	(void)json_object_set_new(difference, "was", differences_or_null(was));
 	(void)json_object_set_new(difference, "is", differences_or_null(is));
 	(void)json_array_append_new(out, difference);
@@ -88,7 +88,7 @@ static void differences_instruction(json_t *out, const json_t *was, const json_t
 
 static bool differences_is_known(const char *key)
 {
-	if (strcmp(key, "text") == 0)
+	if (strcmp(key, "text") == 0 || strcmp(key, "files") == 0)
 		return true;
 	for (size_t i = 0; i < DIFFERENCES_KNOWN; i++) {
 		if (strcmp(differences_order[i].key, key) == 0)

@@ -7,8 +7,8 @@
  * the other one has the component. `what` is base, parent, instruction,
  * environment (with the variable's name), workdir, user, shell, content,
  * platform, network, builder (its version or epoch), or the name of a component
- * that only a newer program knows. The component `text`, an instruction as the
- * spec has it, is no part of a key: it is how the instruction is shown.
+ * that only a newer program knows. Two components are no part of a key: `text`,
+ * an instruction as the spec has it, and `files`, its listing (listing.h).
  */
 #pragma once
 
@@ -16,6 +16,10 @@
 
 /* An array, empty where nothing differs; the caller owns it. */
 json_t *differences_of(const json_t *was, const json_t *is);
+
+/* Append a difference; name, was and is may be NULL, and are borrowed. */
+void differences_add(json_t *out, const char *what, const char *name, const json_t *was,
+		     const json_t *is);
 
 /* How much two steps have in common: the more, the nearer. */
 size_t differences_likeness(const json_t *was, const json_t *is);

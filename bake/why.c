@@ -3,6 +3,7 @@
 
 #include "bake/bake_priv.h"
 #include "bake/differences.h"
+#include "bake/listing.h"
 
 #include <string.h>
 
@@ -118,8 +119,38 @@ static int why_name_parents(struct bake *bake, size_t above, const struct why *w
 	return 0;
 }
 
-static int why_compare(struct bake *bake, const struct bake_key *key, size_t above, struct why *out,
-		       struct err *err)
+/* The difference that others explain goes. */
+static void why_drop(json_t *differences, struct str what)
+{
+	for (size_t i = 0; i < json_array_size(differences); i++) {
+		const json_t *difference = json_array_get(differences, i);
+
+		if (str_equal(json_str(json_object_get(difference, "what")), what)) {
+			(void)json_array_remove(differences, i);
+			return;
+		}
+	}
+}
+
+/* Where the sources of a COPY differ: which of its files do. */
+static int why_name_files(struct bake *bake, const struct instruction *ready, const json_t *was,
+			  json_t *differences, struct err *err)
+{
+	const struct context_sources sources = bake_sources(bake, ready);
+	const json_t *files = json_object_get(was, "files");
+	struct digest kept;
+
+	if (ready->kind != INSTRUCTION_COPY || ready->from || !json_is_string(files))
+		return 0;
+	if (digest_parse(json_str(files), &kept, err) < 0)
+		return -1;
+	bake_end_snapshot(bake); /* it must not span the reading of files */
+	why_drop(differences, STR("content"));
+	return listing_compare(&kept, &sources, bake->options->cancel, differences, err);
+}
+
+static int why_compare(struct bake *bake, const struct instruction *ready,
+		       const struct bake_key *key, size_t above, struct why *out, struct err *err)
 {
 	AUTO(json) json_t *components = bake_components(bake, key);
 	struct why_search search = {.components = components};
@@ -139,7 +170,9 @@ static int why_compare(struct bake *bake, const struct bake_key *key, size_t abo
 	out->nearest = search.key;
 	out->at_ms = search.at_ms;
 	out->differences = differences_of(found, components);
-	return why_name_parents(bake, above, out, err);
+	if (why_name_parents(bake, above, out, err) < 0)
+		return -1;
+	return why_name_files(bake, ready, found, out->differences, err);
 }
 
 /* What is to be said of step bake->step, which may make a layer. 1 it is found, 0 it is not, -1. */
@@ -155,7 +188,7 @@ static int why_made(struct bake *bake, struct instruction *ready, size_t *above,
 	out->key = key.key;
 	found = bake_find(bake, &key.key, false, &record, err);
 	if (found == 0)
-		return why_compare(bake, &key, *above, out, err);
+		return why_compare(bake, ready, &key, *above, out, err);
 	if (found < 0 || bake_apply_record(bake, &record, err) < 0)
 		return -1;
 	out->status = WHY_CACHED;

@@ -326,18 +326,34 @@ int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err)
 	return meta_each(meta, STEP_TABLE, STR(""), step_visit, &walk, err);
 }
 
+/* The listing of what a step read (bake/listing.h), where it has one. */
+static int step_get_listing(const json_t *details, struct digest *out, struct err *err)
+{
+	const json_t *files = json_object_get(json_object_get(details, "components"), "files");
+
+	*out = (struct digest){0};
+	return json_is_string(files) ? digest_parse(json_str(files), out, err) : 0;
+}
+
 static int step_visit_log(void *ctx, struct str key, const json_t *value, struct err *err)
 {
 	const struct step_walk *walk = ctx;
 	struct digest digest;
 	struct digest blob;
+	struct digest listing;
+	int result = 0;
 
 	if (step_parse_key(key, &digest, err) < 0 ||
-	    step_get_digest(value, "log", &blob, err) < 0) {
+	    step_get_digest(value, "log", &blob, err) < 0 ||
+	    step_get_listing(value, &listing, err) < 0) {
 		err->kind = ERR_CORRUPT;
 		return err_ctx(err, "log of step " STR_FMT, STR_ARG(key));
 	}
-	return step_is_zero(&blob) ? 0 : walk->log_fn(walk->ctx, &digest, &blob, err);
+	if (!step_is_zero(&listing))
+		result = walk->log_fn(walk->ctx, &digest, &listing, err);
+	if (result == 0 && !step_is_zero(&blob))
+		result = walk->log_fn(walk->ctx, &digest, &blob, err);
+	return result;
 }
 
 int step_each_log(struct meta *meta, step_log_each_fn *fn, void *ctx, struct err *err)

@@ -56,7 +56,10 @@ int step_find_content(struct meta *meta, const struct digest *parent, const stru
 typedef int step_each_fn(void *ctx, const struct step_record *record, struct err *err);
 int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
-/* The blob of every log that is one, of steps that ended well and of those that failed. */
+/*
+ * The blobs that only a step's record names: its log where that is one, of
+ * steps that ended well and of those that failed, and the listing of what it read.
+ */
 typedef int step_log_each_fn(void *ctx, const struct digest *key, const struct digest *blob,
 			     struct err *err);
 int step_each_log(struct meta *meta, step_log_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

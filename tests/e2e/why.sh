@@ -24,12 +24,27 @@ says "so is a copy" '^step 3 .*is cached' 3 "${copy[@]}"
 
 spec "$work/a.json" "$base" "ENV A=2 B=3" "RUN echo \$A > /a" "COPY file /file" "RUN cat /a /file > /b"
 says "a variable is named, with both values" '^environment A: was "1", is "2"$' 2 "${copy[@]}"
-says "so is one that is new" '^also environment B: was not set, is "3"$' 2 "${copy[@]}"
+says "so is one that is new" '^also environment B: was absent, is "3"$' 2 "${copy[@]}"
 says "a step below is explained by the first that runs" '^step 4 would run, since one above it does$' 4 "${copy[@]}"
 same "as JSON too" "$(hearth why "$work/a.json" 2 "${copy[@]}" --json | jq -c '[.status, .differences[0].name]')" '["differs","A"]'
 
 spec "$work/a.json" "$base" "ENV A=1" "RUN echo \$A > /a" "COPY file /file" "RUN cat /file /a > /b"
 says "another instruction is quoted" '^instruction: was "RUN cat /a /file > /b", is "RUN cat /file /a > /b"$' 4 "${copy[@]}"
+spec "$work/a.json" "$base" "ENV A=1" "RUN echo \$A > /a" "COPY file /file" "RUN cat /a /file > /b"
+chmod 600 "$work/context/file"
+says "a file is named, with its old and its new mode" '^file file: was "0644, 4 bytes, [0-9a-f]{12}", is "0600, 4 bytes, ' 3 "${copy[@]}"
+mkdir "$work/context/tree"
+echo a >"$work/context/tree/a"
+ln -s a "$work/context/tree/b"
+spec "$work/c.json" "$base" "COPY tree /tree"
+bake "$work/c.json" "${copy[@]}" >/dev/null
+rm "$work/context/tree/a"
+ln -sfn c "$work/context/tree/b"
+mkdir "$work/context/tree/c"
+told=$(hearth why "$work/c.json" 1 "${copy[@]}")
+holds "so is a link" "$told" 'file tree/b: was "a link to a", is "a link to c"$'
+holds "a directory that is new" "$told" 'file tree/c: was absent, is "0755, a directory"$'
+holds "and a file that is gone" "$told" 'file tree/a: was "0644, 2 bytes, .*", is absent$'
 spec "$work/a.json" "$base" "ENV A=1" "RUN echo \$A > /a" "RUN cat /a /file > /b"
 says "a parent is named by the steps that make it" '^parent: was "COPY file /file", is "RUN echo \$A > /a"$' 3 "${copy[@]}"
 spec "$work/a.json" scratch "COPY file /file"
