@@ -2,7 +2,7 @@
 #include "bake/listing.h"
 
 #include "bake/differences.h"
-#include "layers/layer.h"
+#include "layers/text.h"
 
 static int listing_make(const struct context_sources *sources, const struct cancel *cancel,
 			struct buf *out, struct digest *content, struct err *err)
@@ -17,24 +17,16 @@ int listing_keep(const struct context_sources *sources, const struct digest *con
 		 const struct cancel *cancel, struct digest *out, struct err *err)
 {
 	auto_buf struct buf list = BUF_INIT(LISTING_BYTES_MAX);
-	AUTO(layer_writer) struct layer_writer *writer = NULL;
-	struct layer_info info;
 	struct digest now;
-	struct sink *sink;
 
 	if (listing_make(sources, cancel, &list, &now, err) < 0)
 		return -1;
 	if (!digest_equal(&now, content))
 		return err_set(err, ERR_UNAVAILABLE,
 			       "the context changed while it was read; bake again");
-	if (layer_writer_open(sources->store, LAYER_ZSTD, &writer, err) < 0)
-		return -1;
-	sink = layer_writer_sink(writer);
-	if (sink->write(sink, buf_str(&list), err) < 0 ||
-	    layer_writer_finish(writer, &info, err) < 0)
-		return err_ctx(err, "keep what was read");
-	*out = info.blob;
-	return 0;
+	return text_put(sources->store, buf_str(&list), out, err) < 0
+		       ? err_ctx(err, "keep what was read")
+		       : 0;
 }
 
 /* The next pair of a listing. */
@@ -91,7 +83,7 @@ int listing_compare(const struct digest *kept, const struct context_sources *sou
 	AUTO(json) json_t *is = NULL;
 	struct digest content;
 
-	if (layer_read(sources->store, kept, LISTING_BYTES_MAX, &sink.sink, err) < 0 ||
+	if (text_copy(sources->store, kept, &sink.sink, err) < 0 ||
 	    listing_make(sources, cancel, &now, &content, err) < 0)
 		return -1;
 	was = listing_parse(buf_str(&before));

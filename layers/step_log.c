@@ -7,8 +7,7 @@
 #include "layers/step_log.h"
 
 #include "layers/base/hex.h"
-#include "layers/codec_priv.h"
-#include "layers/layer.h"
+#include "layers/text.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -64,47 +63,12 @@ int step_log_parse(const json_t *record, struct step_log *out, struct err *err)
 	return buf_add(&out->inline_log, (struct str){bytes, hex.len / 2}, err);
 }
 
-static int step_log_frame(struct codec_context *context, struct str frame,
-			  const struct blob_chunk *chunk, struct sink *out, struct err *err)
-{
-	auto_free char *plain = malloc(LAYER_CUT_MAX);
-
-	if (!plain)
-		abort();
-	if (chunk->plain_size == 0 || chunk->plain_size > LAYER_CUT_MAX)
-		return err_set(err, ERR_CORRUPT, "a frame of %u plain bytes", chunk->plain_size);
-	if (codec_zstd.inflate(context, frame, plain, chunk->plain_size, err) < 0)
-		return -1;
-	return out->write(out, (struct str){plain, chunk->plain_size}, err);
-}
-
-/* Not layer_read(): a log is never foreign, and its reader needs no gzip. */
-static int step_log_copy_blob(struct store *store, const struct digest *blob, struct sink *out,
-			      struct err *err)
-{
-	AUTO(blob_reader) struct blob_reader *reader = NULL;
-	struct codec_context *context;
-	struct blob_chunk chunk;
-	struct str frame;
-	int more;
-
-	if (blob_reader_open(store, blob, &reader, err) < 0)
-		return -1;
-	context = codec_zstd.open();
-	while ((more = blob_reader_next(reader, &frame, &chunk, err)) == 1) {
-		if (step_log_frame(context, frame, &chunk, out, err) < 0)
-			break;
-	}
-	codec_zstd.close(context);
-	return more == 0 ? 0 : -1;
-}
-
 int step_log_copy(struct store *store, const struct step_log *log, struct sink *out,
 		  struct err *err)
 {
 	if (!step_log_is_blob(log))
 		return out->write(out, buf_str(&log->inline_log), err);
-	if (step_log_copy_blob(store, &log->blob, out, err) < 0)
+	if (text_copy(store, &log->blob, out, err) < 0)
 		return err_ctx(err, "log");
 	return 0;
 }
