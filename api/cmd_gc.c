@@ -42,6 +42,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	(void)json_object_set_new(value, "dryRun", json_boolean(cli_has(cmd->cli, "dry-run")));
 	(void)json_object_set(value, "images", cmd->images);
 	gc_set(value, "steps", result->steps);
+	gc_set(value, "contexts", result->contexts);
 	gc_set(value, "blobs", collected->blobs);
 	gc_set(value, "blobsBytes", collected->chunk_bytes);
 	gc_set(value, "trees", collected->trees);

@@ -4,6 +4,8 @@
 #include "bake/gc_plan.h"
 #include "bake/image.h"
 #include "bake/roots.h"
+#include "bake/tarball.h"
+#include "layers/base/clock.h"
 #include "layers/punch.h"
 #include "layers/step.h"
 #include "layers/use.h"
@@ -152,24 +154,80 @@ static int gc_drop_records(struct gc *gc, struct err *err)
 	return 0;
 }
 
+struct gc_contexts {
+	struct gc *gc;
+	struct meta *meta;
+	int64_t now_ms;
+};
+
+/* A context that came as a tar: no image needs it. */
+static int gc_drop_context(void *ctx, const struct tarball_info *info, struct err *err)
+{
+	const struct gc_contexts *contexts = ctx;
+	struct gc *gc = contexts->gc;
+	const struct gc_policy *policy = &gc->options->policy;
+
+	if (!policy->all && contexts->now_ms - info->at_ms < policy->unused_ms)
+		return 0;
+	if (!gc->options->dry_run && tarball_forget(contexts->meta, &info->digest, err) < 0)
+		return -1;
+	gc->result.contexts++;
+	return digest_set_add(&gc->gone, &info->digest, err) < 0 ? -1 : 0;
+}
+
+static int gc_drop_contexts_in(struct gc *gc, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	bool dry_run = gc->options->dry_run;
+	struct gc_contexts contexts = {.gc = gc, .now_ms = clock_now_ms()};
+
+	if (!dry_run && collect_exclude(gc->collector, err) < 0)
+		return -1;
+	if (meta_begin(gc->options->store, dry_run ? META_READ : META_WRITE, &meta, err) < 0)
+		return -1;
+	contexts.meta = meta;
+	if (tarball_each(meta, gc_drop_context, &contexts, err) < 0)
+		return -1;
+	return gc->result.contexts > 0 && !dry_run ? meta_commit(steal_ptr(&meta), err) : 0;
+}
+
+static int gc_drop_contexts(struct gc *gc, struct err *err)
+{
+	const struct gc_policy *policy = &gc->options->policy;
+	int result;
+
+	if (!policy->all && policy->unused_ms == GC_NEVER)
+		return 0;
+	result = gc_drop_contexts_in(gc, err);
+	collect_admit(gc->collector);
+	return result;
+}
+
+/* In a dry run what went is still there; else what is there was made again since. */
+static bool gc_is_gone(const struct gc *gc, const struct root *root)
+{
+	if (!gc->options->dry_run)
+		return false;
+	if (root->kind == ROOT_IMAGE || root->kind == ROOT_CONTEXT)
+		return digest_set_has(&gc->gone, &root->digest);
+	if (root->kind == ROOT_STEP || root->kind == ROOT_LOG)
+		return digest_set_has(&gc->gone, &root->key);
+	return false;
+}
+
 static int gc_keep_root(void *ctx, const struct root *root, struct err *err)
 {
 	struct gc *gc = ctx;
 	static const struct digest none;
 
-	/* In a dry run they are still there. */
-	if (gc->gone.count > 0 &&
-	    ((root->kind == ROOT_IMAGE && digest_set_has(&gc->gone, &root->digest)) ||
-	     ((root->kind == ROOT_STEP || root->kind == ROOT_LOG) &&
-	      digest_set_has(&gc->gone, &root->key))))
-		return 0;
-	if (root->kind == ROOT_VARIANT && !collect_keeps(gc->collector, &root->diff_id))
+	if (gc_is_gone(gc, root) ||
+	    (root->kind == ROOT_VARIANT && !collect_keeps(gc->collector, &root->diff_id)))
 		return 0;
 	if (collect_keep(gc->collector, &root->digest, err) < 0)
 		return -1;
 	if (root->kind == ROOT_TAG)
 		return collect_keep(gc->collector, &root->image, err);
-	if (root->kind == ROOT_STEP && !digest_equal(&root->diff_id, &none))
+	if (!digest_equal(&root->diff_id, &none))
 		return collect_keep(gc->collector, &root->diff_id, err);
 	return 0;
 }
@@ -179,7 +237,8 @@ static int gc_carry_out(struct gc *gc, struct err *err)
 	struct meta *meta;
 
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
-	    gc_drop_records(gc, err) < 0 || collect_mark(gc->collector, &meta, err) < 0 ||
+	    gc_drop_records(gc, err) < 0 || gc_drop_contexts(gc, err) < 0 ||
+	    collect_mark(gc->collector, &meta, err) < 0 ||
 	    roots_each(meta, gc_keep_root, gc, err) < 0 ||
 	    collect_sweep(gc->collector, &gc->result.collected, err) < 0)
 		return -1;
@@ -192,6 +251,7 @@ static void gc_add(struct gc_result *sum, const struct gc_result *more)
 {
 	sum->images += more->images;
 	sum->steps += more->steps;
+	sum->contexts += more->contexts;
 	sum->punched += more->punched;
 	sum->collected.blobs += more->collected.blobs;
 	sum->collected.chunks += more->collected.chunks;

@@ -58,6 +58,7 @@ struct gc_options {
 struct gc_result {
 	uint64_t images;
 	uint64_t steps;
+	uint64_t contexts; /* that came as a tar */
 	struct collect_result collected;
 	uint64_t caches; /* of RUN's mounts */
 	uint64_t cache_bytes;

@@ -46,6 +46,15 @@ same "of each slug the newest images are kept" \
 	"$(hearth gc --keep 2 --json | jq -r '.images[]')" "$(cat "$work/agent-1")"
 holds "text says it in words" "$(hearth gc --keep 1)" '^image [0-9a-f]{12} agent$'
 
+mkdir "$work/context"
+head -c 1000000 /dev/urandom >"$work/context/file"
+context=$(hearth context put "$work/context")
+spec "$work/copy.json" "$base" "COPY file /file"
+check "a context in the store is there for a bake" bake "$work/copy.json" --context "$context"
+same "it stays as long as it may be used" "$(hearth gc --json | jq .contexts)" 0
+same "and goes with what no tag needs" "$(hearth gc --all --json | jq .contexts)" 1
+refused "then there is none" 66 . hearth bake "$work/copy.json" --context "$context"
+
 # Until it is small enough: trees first, then steps, then images.
 size() # of the data directory
 {
