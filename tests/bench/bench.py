@@ -4,7 +4,7 @@
 
 	bench.py [--build DIR] [--runs N] [--layer-mib N] [ROW...]
 
-Rows: noop thousand uncached write copy scan pull memory slow collect rounds. Peers that are not
+Rows: noop thousand uncached write copy scan pull export memory slow collect rounds. Peers that are not
 installed are left out. The sides of a row take turns, with a sync between
 them, and nothing is deleted before the end: ext4 makes new files slowly where
 many were deleted. A slow day is printed, not judged.
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = ["noop", "thousand", "uncached", "write", "copy", "scan", "pull", "memory", "slow", "collect", "rounds"]
+ROWS = ["noop", "thousand", "uncached", "write", "copy", "scan", "pull", "export", "memory", "slow", "collect", "rounds"]
 FIVE = ["RUN true", "RUN echo one", "ENV A=b", "WORKDIR /srv", "RUN echo two"]
 WRITE = ("perl -e 'open R, \"<\", \"/dev/urandom\"; mkdir \"/srv/$ARGV[0]\"; for (1..10000) { read R, $b, 5120; "
          "open F, \">\", \"/srv/$ARGV[0]/$_\"; print F $b x 4; close F }'")
@@ -340,6 +340,34 @@ class Bench:
         self.row("pull and unpack of a 170 MB base", samples,
                  ("podman / 4, 1.6 x igzip|tar", lambda m: m["hearth"] <= 1.6 * m["igzip | tar x"]
                   and 4 * m["hearth"] <= m.get("podman pull", 1e9)))
+
+    def export_image(self, mib):
+        """A layer of bytes that nothing compresses, in a layout and in a store: bytes of it, layout, environment."""
+        work = self.fresh("export")
+        run("sh", "-c", f'head -c {mib}M /dev/urandom >"$0"', work / "random")
+        run("tar", "-C", work, "-cf", work / "layer.tar", "random")
+        run(ROOT / "tests/e2e/image.py", f"{work}/layout:latest", work / "layer.tar")
+        env = {"HEARTH_DATA": str(work / "data")}
+        run(self.hearth, "import", f"oci:{work}/layout:latest", "--tag", "big:1", env=env)
+        size = sum(f.stat().st_size for f in (work / "layout/blobs/sha256").iterdir())
+        return size, work, env
+
+    def export(self):
+        size, work, env = self.export_image(900)
+
+        def rate(*command):
+            return size / 1e3 / run("sh", "-c", '"$@" && sync -f "$0"', *command, env=env)
+
+        streamed = {"hearth": lambda: size / 1e3 / run(
+            "sh", "-c", '"$0" export big:1 oci-archive:- | cat >/dev/null', self.hearth, env=env)}
+        self.row("export to an OCI archive, streamed", self.turns(self.args.runs, **streamed),
+                 ("1,000 MB/s", lambda m: m["hearth"] >= 1000), "MB/s")
+        sides = {"hearth": lambda: rate(work, self.hearth, "export", "big:1", f"oci-archive:{work}/ours.tar"),
+                 "dd": lambda: rate(work, "dd", f"if={work}/random", f"of={work}/dd", "bs=1M"),
+                 "skopeo copy": lambda: rate(work, "sh", "-c", f"rm -f {work}/theirs.tar; skopeo --insecure-policy copy -q "
+                                             f"oci:{work}/layout:latest oci-archive:{work}/theirs.tar")}
+        self.row("export to an OCI archive, durable", self.turns(max(3, self.args.runs // 3), **sides),
+                 ("skopeo's", lambda m: m["hearth"] >= m["skopeo copy"]), "MB/s")
 
     def peak(self, *command):
         data = self.fresh("memory") / "data"
