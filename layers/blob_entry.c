@@ -84,6 +84,30 @@ int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 	return 1;
 }
 
+int blob_entry_each(const struct store_blobs *blobs, MDB_txn *txn, blob_entry_each_fn *fn,
+		    void *ctx, struct err *err)
+{
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	MDB_val key;
+	MDB_val value;
+	int rc = mdb_cursor_open(txn, blobs->blobs, &cursor);
+
+	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+	     rc == 0 && key.mv_size == 1 + 32; /* sha512: the table's second half */
+	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		struct digest digest = {0};
+		struct blob_entry entry;
+		int result;
+
+		memcpy(&digest, key.mv_data, key.mv_size);
+		result = blob_entry_find(blobs, txn, &digest, &entry, err);
+		result = result == 1 ? fn(ctx, &entry, err) : -1;
+		if (result != 0)
+			return result;
+	}
+	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
+}
+
 static void blob_page_key_make(const struct digest *digest, uint64_t page,
 			       struct blob_page_key *out)
 {

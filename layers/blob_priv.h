@@ -44,6 +44,11 @@ int blob_stamp_now(const struct store_blobs *blobs, uint32_t *out, struct err *e
 int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
 		    struct blob_entry *out, struct err *err) MUST_CHECK;
 
+/* Every blob of the snapshot, in the order of their sha256. Non-zero from fn stops. */
+typedef int blob_entry_each_fn(void *ctx, const struct blob_entry *entry, struct err *err);
+int blob_entry_each(const struct store_blobs *blobs, MDB_txn *txn, blob_entry_each_fn *fn,
+		    void *ctx, struct err *err) MUST_CHECK;
+
 /*
  * Page number page of the list: *out has room for BLOB_PAGE_REFS. ERR_CORRUPT
  * where the page is missing or of another size than the entry says.
