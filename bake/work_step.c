@@ -176,6 +176,22 @@ static int work_prepare(struct step_work *work, struct err *err)
 	return work_open_machine(work, err);
 }
 
+static int work_workdir(void *ctx, int rootfd, struct err *err)
+{
+	const struct step_work *work = ctx;
+
+	return copy_make_workdir(rootfd, work->task.workdir, work->task.user,
+				 machine_first_id(work->machine), err);
+}
+
+/* One that the base only names is made when a command needs it. */
+static int work_need_workdir(struct step_work *work, struct err *err)
+{
+	if (machine_has_directory(work->machine, work->task.workdir))
+		return 0;
+	return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
+}
+
 static int work_run(struct step_work *work, struct err *err)
 {
 	const struct task *task = &work->task;
@@ -190,7 +206,8 @@ static int work_run(struct step_work *work, struct err *err)
 		.cancel = &work->cancel,
 	};
 
-	if (machine_run(work->machine, &command, &work->exit_code, err) < 0)
+	if (work_need_workdir(work, err) < 0 ||
+	    machine_run(work->machine, &command, &work->exit_code, err) < 0)
 		return -1;
 	if (machine_check_room(work->machine, err) < 0)
 		return err_ctx(err,
@@ -201,14 +218,6 @@ static int work_run(struct step_work *work, struct err *err)
 		return err_set(err, ERR_STEP, "the command ended with exit code %d",
 			       work->exit_code);
 	return 0;
-}
-
-static int work_workdir(void *ctx, int rootfd, struct err *err)
-{
-	const struct step_work *work = ctx;
-
-	return copy_make_workdir(rootfd, work->task.workdir, work->task.user,
-				 machine_first_id(work->machine), err);
 }
 
 static int work_execute(struct step_work *work, struct err *err)

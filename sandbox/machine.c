@@ -279,6 +279,15 @@ int machine_open(const struct machine_spec *spec, struct machine **out, struct e
 	return 0;
 }
 
+bool machine_has_directory(const struct machine *machine, const char *path)
+{
+	struct err ignored;
+	auto_close int fd =
+		fd_open_in_root(machine->rootfd, path, O_PATH | O_DIRECTORY, 0, &ignored);
+
+	return fd >= 0;
+}
+
 uint32_t machine_first_id(const struct machine *machine)
 {
 	return machine->slot.first_id;

@@ -128,6 +128,9 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
  */
 int machine_check_room(const struct machine *machine, struct err *err) MUST_CHECK;
 
+/* Whether its root has a directory there, links followed inside; before a command is run. */
+bool machine_has_directory(const struct machine *machine, const char *path);
+
 /* The first id of its range. */
 uint32_t machine_first_id(const struct machine *machine);
 

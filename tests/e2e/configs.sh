@@ -33,12 +33,18 @@ borne "a loader's variable, and a HOME that is not there" '{"Env": ["LD_PRELOAD=
 borne "an empty shell" '{"Shell": []}' "/ 0 b"
 borne "nothing where something could be" '{"Shell": null, "User": null, "WorkingDir": null}' "/ 0 b"
 borne "a relative working directory is below the root" '{"WorkingDir": "usr/../../../usr//bin"}' "/usr/bin 0 b"
+borne "a working directory that is not there is made for the first command" '{"WorkingDir": "../x/y"}' "/x/y 0 b"
 borne "a shell by a relative path" '{"Shell": ["bin/sh", "-c"]}' "/ 0 b"
+
+base '{"Env": ["NAME=from-base"]}'
+spec "$work/names.json" "oci:$work/base:odd" "WORKDIR /\$NAME" "ENV NAME=\${NAME}-and-mine" "RUN pwd; echo \$NAME"
+bake "$work/names.json" >/dev/null
+same "the base's environment is expanded and overridden" "$(grep '^\[3/3\] [/f]' "$work/bake.log" | cut -d ' ' -f 2 | paste -sd ' ')" \
+	"/from-base from-base-and-mine"
 
 wrong "a shell that is not there" 1 'exec: /nowhere: No such file' '{"Shell": ["/nowhere", "-c"]}'
 wrong "a shell without a name" 1 'exit code 127' '{"Shell": [""]}'
-wrong "a working directory that is not there" 65 'step 2.*working directory /x is not' '{"WorkingDir": "../x"}'
-wrong "one that is a file" 65 'step 2.*working directory /bin/sh is not' '{"WorkingDir": "/bin/sh"}'
+wrong "a working directory that is a file" 65 'step 2.*WORKDIR: /bin/sh' '{"WorkingDir": "/bin/sh"}'
 wrong "one that is too long" 65 'base .*4096' '{"WorkingDir": "/" + "a" * 5000}'
 wrong "a group that is not there" 66 'step 2.*no group nosuch' '{"User": "nobody:nosuch"}'
 wrong "an id that no machine has" 65 'step 2.*65536' '{"User": "65536"}'
