@@ -113,6 +113,36 @@ static void every_visible_change_counts(void **state)
 	}
 }
 
+static void names_and_contents_do_not_run_together(void **state)
+{
+	/* one name ends with the digest of nothing */
+	static const char *const trees[][4] = {
+		{"a", "bc"},
+		{"ab", "c"},
+		{"a", "b", "c", ""},
+		{"a", "", "b", "c"},
+		{"a", "", "b", ""},
+		{"ae3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855b", ""},
+		{"a\nb", ""},
+	};
+	struct scene *scene = *state;
+	struct digest seen[sizeof(trees) / sizeof(trees[0])];
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+		(void)snprintf(path, sizeof(path), "context/%zu", i);
+		scene_dir(scene, path, 0755);
+		for (size_t j = 0; j < 4 && trees[i][j]; j += 2) {
+			(void)snprintf(path, sizeof(path), "context/%zu/%s", i, trees[i][j]);
+			scene_file(scene, path, trees[i][j + 1], 0644);
+		}
+		(void)snprintf(path, sizeof(path), "%zu", i);
+		seen[i] = digest_source(scene, path);
+		for (size_t j = 0; j < i; j++)
+			assert_false(digest_equal(&seen[i], &seen[j]));
+	}
+}
+
 static void other_directories_do_not_count(void **state)
 {
 	struct scene *scene = *state;
@@ -373,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(place_and_time_do_not_count),
 		SCENE_TEST(every_visible_change_counts),
+		SCENE_TEST(names_and_contents_do_not_run_together),
 		SCENE_TEST(other_directories_do_not_count),
 		SCENE_TEST(attributes_count),
 		SCENE_TEST(holes_and_zeros_are_the_same),

@@ -233,6 +233,9 @@ static void arguments_are_cut_as_each_instruction_wants(void **state)
 		{"COPY --parents --exclude=a --exclude=b a* /x", "a*|/x|"},
 		{"RUN [\"echo\", \"$HOME\", \"a b\"]", "echo|$HOME|a b|"},
 		{"RUN --network=none [ \"a\" ]", "a|"},
+		/* no heredocs in the JSON form */
+		{"RUN [\"cat\", \"<<EOF\"]", "cat|<<EOF|"},
+		{"COPY [\"<<a\", \"/b\"]", "<<a|/b|"},
 	};
 
 	(void)state;

@@ -68,6 +68,19 @@ cancel INT "$work/next.json" --output "oci:$work/layout"
 same "an export that waits for another ends with 130" "$status" 130
 check "within three seconds, too ($ms ms)" test "$ms" -lt 3000
 same "and has written nothing" "$(ls -A "$work/layout")" ""
+# Again and again, without a pause in between.
+spec "$work/again.json" "$base" "RUN echo started; sleep 0.2; echo done >/done"
+odd=0
+for ((n = 0; n < 40; n++)); do
+	status=0
+	timeout --signal TERM "0.$(printf '%02d' $((n % 20 + 1)))" "$HEARTH" bake "$work/again.json" --no-cache >/dev/null 2>"$work/again.log" ||
+		status=$?
+	[ "$status" = 0 ] || [ "$status" = 124 ] || odd=$((odd + 1))
+done
+same "a step that is cancelled 40 times ends each time by that" "$odd" 0
+check "and is made after all" bake "$work/again.json"
+nothing_left "and leaves nothing" 3
+
 # A step belongs to all who ask for it, whoever came first and with whatever secret.
 # shellcheck disable=SC2016 # for the step's shell
 spec "$work/shared.json" "$base" 'RUN --mount=type=cache,id=go,target=/go --mount=type=secret,id=s echo started; echo run >>/go/runs; until [ -e /go/go ]; do sleep 0.05; done; wc -c </run/secrets/s'

@@ -55,6 +55,14 @@ same "a capability outlives a change of owner" \
 	"$(owner ping) $(getfattr --only-values -n security.capability "$files/ping" | od -An -tx1 | tr -d ' \n' | cut -c1-16)" "1:1 0100000200200000"
 same "links are followed inside the image" "$(cat "$files/by/door")" data
 same "all of it is cached" "$(bake "$work/from.json" >/dev/null; cached)" 3
+spec "$work/tagged.json" "$base" "COPY --from=again:1 /uuid /uuid"
+spec "$work/again.json" "$base" "RUN cat /proc/sys/kernel/random/uuid > /uuid"
+bake "$work/again.json" --tag again:1 >/dev/null
+once=$(bake "$work/tagged.json")
+bake "$work/again.json" --tag again:1 --no-cache >/dev/null
+twice=$(bake "$work/tagged.json")
+same "an image that was made anew is copied from anew" "$(cached)" 0
+check "with what it has now" test "$once" != "$twice"
 refused "what is not in the image is said to be missing there" 66 'sl is not in parts:1; did you mean s1\?' \
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY --from=parts:1 /sl /x"]}')
 refused "an unknown owner is an error, as it is looked up where the files go" 66 "owner \"nobody2\"" \

@@ -78,6 +78,8 @@ files
 same "link to directory and back" "$(readlink "$rootfs/bin/wget")" busybox
 make "RUN mkdir -p /srv/dir && echo first > /srv/dir/first" "RUN rm /srv/dir/first"
 same "a removed file is a whiteout" "$(names | grep -c '^srv/dir/.wh.first$')" 1
+warm=$(bake "$work/make.json" --context "$work/context")
+same "warm as cold" "$digest $(cached)" "$warm 2"
 make "RUN mkdir /srv/apache" "RUN echo x > /srv/apache/run" "RUN chmod 0500 /srv/apache/run"
 files
 same "a mode that is all that changed" "$(stat -c %a "$rootfs/srv/apache/run")" 500
@@ -102,6 +104,9 @@ make "RUN for i in etc proc sys dev run tmp; do test -d /\$i; done; cat /etc/res
 same "what was mounted for the step is in no layer" "$(count_layers)" 1
 make "RUN if mknod /node c 0 0; then exit 3; fi"
 same "a device that would pass for a whiteout cannot be made" "$(count_layers)" 1
+make "WORKDIR /" "WORKDIR /etc" "WORKDIR ../tmp"
+same "directories that are there need no layer" "$(count_layers)" 1
+same "but an entry of the history" "$(hearth inspect "$digest" --json | jq -c '[.config.history[-3:][].empty_layer]')" '[true,true,true]'
 make "RUN (sleep 0.2; echo late > /late) & true"
 check "a process that outlives its step is ended" bash -c '! grep -qx late <<<"$1"' - "$(names 2>/dev/null)"
 
@@ -178,6 +183,8 @@ files
 same "so is a name" "$(ls "$rootfs/c/sub")" g
 make "COPY common /y"
 check "so is a destination" test "$(cached)" = 0
+files
+same "where it is, and nowhere else" "$(ls -d "$rootfs"/[cy])" "$rootfs/y"
 ln -s /nowhere "$work/context/common/dangling"
 make "COPY common /c"
 files
