@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 at random moments of bakes and pulls: nothing is lost, nothing is wrong, nothing is left.
+# kill -9 at random moments of all that writes: nothing is lost, nothing is wrong, nothing is left.
 #
-# SEED repeats a run; ROUNDS is how many kills have to hit a bake that runs.
+# SEED repeats a run; ROUNDS is how many kills have to hit something that runs.
 . "$(dirname "$0")/lib.sh"
 
 rounds=${ROUNDS:-12}
-[ "${HEARTH_LONG:-0}" = 0 ] || rounds=${ROUNDS:-100}
+[ "${HEARTH_LONG:-0}" = 0 ] || rounds=${ROUNDS:-200}
 RANDOM=${SEED:=$(($(date +%s) % 32768))}
 echo "SEED=$SEED ROUNDS=$rounds"
 
@@ -26,84 +26,155 @@ round() # N: its spec; the environment makes every key another
 	echo "$work/round-$1.json"
 }
 
-layers() # DIGEST-OF-A-BAKE SPEC: diff ids, after every blob was read and compared with its name
+layers() # SPEC: diff ids, after every blob was read and compared with its name
 {
 	rm -rf "$work/out" "$work/copy"
-	hearth bake "$2" --output "oci:$work/out:x" >/dev/null 2>&1
+	hearth bake "$1" --output "oci:$work/out:x" >/dev/null 2>&1
 	skopeo --insecure-policy copy -q "oci:$work/out:x" "dir:$work/copy" >/dev/null
 	skopeo inspect --config "oci:$work/out:x" | jq -c .rootfs.diff_ids
 	(cd "$work/out/blobs/sha256" && for name in *; do echo "$name  $name"; done | sha256sum --check --quiet)
 }
 
-pick() # LIMIT: a random number below it
+pick() # LIMIT: sets picked, a random number below it; a subshell's would not be the seed's
 {
-	echo $(((RANDOM << 15 | RANDOM) % $1))
+	picked=$(((RANDOM << 15 | RANDOM) % $1))
 }
 
-# Kill the command, one of what it started, or all of it, within so many milliseconds; counts in
-# hits when it still ran.
-kill_within() # MS PID
+jobs=(bake cached copy gzip pull export import gc rm push)
+
+prepare() # JOB ROUND: what it needs to have something to do; sets command
 {
-	local after=$(($(pick "$1") + 1)) victims=("$2")
-	sleep "$((after / 1000)).$(printf '%03d' $((after % 1000)))"
-	mapfile -t started < <("$here/leftovers.py" --pids "$HEARTH_DATA" | awk '/ (\.?hearth-|crun|runc)/ {print $1}')
-	case $((RANDOM % 3)) in
-	1) [ ${#started[@]} = 0 ] || victims=("${started[RANDOM % ${#started[@]}]}") ;;
-	2) victims+=("${started[@]}") ;;
+	case $1 in
+	bake) command=(bake "$(round "$2")") ;;
+	cached) command=(bake "$(round 0)") ;;
+	copy)
+		spec "$work/copy.json" "$base" "ENV ROUND=$2" "COPY . /srv/context"
+		command=(bake "$work/copy.json" --context "$work/context")
+		;;
+	gzip)
+		bake "$(round "$2-gzip")" >/dev/null
+		command=(bake "$(round "$2-gzip")" --compression gzip)
+		;;
+	pull)
+		hearth rm "$registry/debian:1" >/dev/null 2>&1 || true
+		command=(pull "$registry/debian:1")
+		;;
+	export) command=(export first:1 "oci-archive:$work/exported.tar") ;;
+	import) command=(import "oci-archive:$work/first.tar" --tag "imported:$2") ;;
+	gc) command=(gc --all) ;;
+	rm)
+		spec "$work/gone.json" "$base" "RUN head -c 3000000 /dev/urandom > /var/gone"
+		bake "$work/gone.json" --no-cache --tag "gone:$2" >/dev/null
+		command=(rm "gone:$2")
+		;;
+	push) command=(push first:1 "$registry/pushed:$2") ;;
 	esac
-	! kill -0 "$2" 2>/dev/null || hits=$((hits + 1))
-	kill -KILL "${victims[@]}" 2>/dev/null || true
-	{ wait "$2"; } 2>/dev/null || true
 }
 
+# One of them, or two at once, each in a session of its own; sets pids and commands.
+start() # ROUND JOB...
+{
+	local number=$1 job
+	shift
+	pids=() commands=()
+	for job in "$@"; do
+		prepare "$job" "$number"
+		commands+=("$(printf '%q ' "${command[@]}")")
+	done
+	for command in "${commands[@]}"; do
+		eval "setsid \"\$HEARTH\" $command" >>"$work/round.log" 2>&1 &
+		pids+=($!)
+	done
+}
+
+# Kill the commands, their groups, one of what they started, or all of it, within so many microseconds;
+# counts in hits when one still ran.
+kill_within() # MICROSECONDS PID...
+{
+	local victims started=() ways=4
+	pick "$1"
+	(($1 > 100000)) || ways=2 # who looks for what they started is too late for it
+	shift
+	victims=("$@")
+	sleep "$((picked / 1000000)).$(printf '%06d' $((picked % 1000000)))"
+	case $((RANDOM % ways)) in
+	0) ;;
+	1) victims=("${@/#/-}") ;;
+	*)
+		mapfile -t started < <("$here/leftovers.py" --pids "$HEARTH_DATA" | awk '/ (\.?hearth-|crun|runc)/ {print $1}')
+		if ((RANDOM % 2)); then
+			victims+=("${started[@]}")
+		elif [ ${#started[@]} != 0 ]; then
+			victims=("${started[RANDOM % ${#started[@]}]}")
+		fi
+		;;
+	esac
+	! kill -0 "$@" 2>/dev/null || hits=$((hits + 1))
+	kill -KILL -- "${victims[@]}" 2>/dev/null || true
+	{ wait "$@"; } 2>/dev/null || true
+}
+
+wrong() # WHAT ROUND JOB...: with what it takes to see why
+{
+	faults=$((faults + 1))
+	echo "round $2 (${*:3}): $1"
+	tail -n 5 "$work/round.log"
+}
+
+# What was killed can be done again, what was there before is there, and of what was killed nothing is left.
+judge() # ROUND JOB...
+{
+	local command
+	for command in "${commands[@]}"; do
+		# Of two, the other may have removed what this one names.
+		eval "hearth $command" >"$work/again" 2>>"$work/round.log" || [[ "$command" == rm* ]] || wrong "hearth $command" "$@"
+	done
+	[ "$(bake "$(round 0)")" = "$first" ] || wrong "another image than at first" "$@"
+	[[ " ${*:2} " != *" bake "* ]] || [ "$(layers "$(round "$1")")" = "$expected" ] || wrong "other layers" "$@"
+	spec "$work/sweep.json" "$base" "ENV ROUND=$1" "RUN echo this one sweeps"
+	bake "$work/sweep.json" >/dev/null || wrong "no bake" "$@"
+	wait_for 5 "$here/leftovers.py" "$HEARTH_DATA" || wrong "$("$here/leftovers.py" "$HEARTH_DATA")" "$@"
+}
+
+# Every blob of what is named is read and compared with its name, and the pulled image runs.
+sound()
+{
+	[ "$(layers "$(round 0)")" = "$expected" ] &&
+		[ "$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)" = "$debian_digest" ] &&
+		hearth bake "$work/use.json" --no-cache >/dev/null 2>&1 &&
+		hearth images | grep -q first:1
+}
+
+mkdir "$work/context"
+for ((n = 0; n < 300; n++)); do
+	head -c 20000 /dev/urandom >"$work/context/$n"
+done
 first=$(bake "$(round 0)" --tag first:1)
-expected=$(layers "$first" "$(round 0)")
-span=100000
-for n in a b c; do # the fastest, since other work may stand in the way of one
-	start=${EPOCHREALTIME/./}
-	hearth bake "$(round undisturbed-$n)" >/dev/null 2>&1
-	took=$(((${EPOCHREALTIME/./} - start) / 1000))
-	span=$((took < span ? took : span))
-done
-echo "undisturbed: $span ms"
+expected=$(layers "$(round 0)")
+hearth export first:1 "oci-archive:$work/first.tar" >/dev/null 2>&1
+debian_digest=$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)
+spec "$work/use.json" "$registry/debian:1" "RUN test -x /usr/bin/apt-get && dpkg -l dpkg"
 
-wrong=0 hits=0
+declare -A span
+for job in "${jobs[@]}"; do
+	prepare "$job" "undisturbed"
+	began=${EPOCHREALTIME/./}
+	hearth "${command[@]}" >/dev/null 2>&1
+	span[$job]=$((${EPOCHREALTIME/./} - began))
+	echo "undisturbed: $job ${span[$job]} us"
+done
+
+faults=0 hits=0
 for ((n = 1; hits < rounds && n <= 5 * rounds; n++)); do
-	file=$(round "$n")
-	setsid "$HEARTH" bake "$file" >"$work/round.log" 2>&1 &
-	kill_within "$span" $!
-	hearth images >/dev/null || wrong=$((wrong + 1))
-	((n % 2)) || [ "$(layers x "$file")" = "$expected" ] || wrong=$((wrong + 1))
+	chosen=("${jobs[RANDOM % ${#jobs[@]}]}")
+	((RANDOM % 3)) || chosen+=("${jobs[RANDOM % ${#jobs[@]}]}")
+	start "$n" "${chosen[@]}"
+	kill_within "${span[${chosen[0]}]}" "${pids[@]}"
+	judge "$n" "${chosen[@]}"
+	((n % 10)) || sound || wrong "not sound" "$n" "${chosen[@]}"
 done
-kills=$((n - 1))
-same "of $kills kills $rounds hit a running bake" "$hits" "$rounds"
-same "the store answered after each, and the next bake made the right layers" "$wrong" 0
-for ((n = 1; n <= kills; n++)); do
-	[ "$(layers x "$(round "$n")")" = "$expected" ] || wrong=$((wrong + 1))
-done
-same "at the end every one of them has the right layers" "$wrong" 0
-spec "$work/last.json" "$base" "RUN echo the last one sweeps"
-bake "$work/last.json" >/dev/null
-same "what was baked before is what it was" "$(bake "$(round 0)")" "$first"
-same "and still cached" "$(cached)" 4
-holds "its tag is there" "$(hearth images)" first:1
+same "of $((n - 1)) kills $rounds hit what ran" "$hits" "$rounds"
+same "what was killed can be done again, what was there before is there, and nothing is left" "$faults" 0
+check "at the end every blob is what its name says" sound
 nothing_left "nothing is left over"
-
-pulls=$((rounds / 5))
-export HEARTH_DATA=$work/pulled
-start=${EPOCHREALTIME/./}
-digest=$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)
-span=$(((${EPOCHREALTIME/./} - start) / 1000))
-echo "undisturbed pull: $span ms"
-for ((n = 1; n <= pulls; n++)); do
-	export HEARTH_DATA=$work/pull-$n
-	setsid "$HEARTH" pull "$registry/debian:1" >"$work/round.log" 2>&1 &
-	kill_within "$span" $!
-	[ "$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)" = "$digest" ] || wrong=$((wrong + 1))
-	spec "$work/use.json" "$registry/debian:1" "RUN test -x /usr/bin/apt-get && dpkg -l dpkg"
-	hearth bake "$work/use.json" >/dev/null 2>&1 || wrong=$((wrong + 1))
-	"$here/leftovers.py" "$HEARTH_DATA" || wrong=$((wrong + 1))
-	rm -rf "$HEARTH_DATA"
-done
-same "$pulls killed pulls: the next one completes, and its image runs" "$wrong" 0
 finish
