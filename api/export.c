@@ -31,13 +31,15 @@ int export_check(const char *to, bool stdout_is_free, struct err *err)
 {
 	struct reference reference;
 
-	if (reference_parse(str_of(to), &reference, err) < 0)
+	if (transport_check_known(str_of(to), err) < 0)
 		return -1;
-	if (!transport_of(reference.kind))
+	if (!transport_find(str_of(to)))
 		return err_set(err, ERR_INVALID,
 			       "%s: expected oci:DIR[:TAG], oci-archive:FILE[:TAG] or "
 			       "docker-archive:FILE[:REF]",
 			       to);
+	if (reference_parse(str_of(to), &reference, err) < 0)
+		return -1;
 	if (!export_is_stream(to))
 		return 0;
 	if (!stdout_is_free)
