@@ -49,7 +49,6 @@ static json_t *why_json(const struct why *why, size_t asked)
 /* A value as a line shows it: digests short, texts quoted, what is absent in words. */
 static int why_add_value(const json_t *value, struct buf *out, struct err *err)
 {
-	AUTO(json) json_t *shown = NULL;
 	char *text;
 	int result;
 
