@@ -11,6 +11,7 @@ static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct
 	struct context_sources sources = {
 		.fd = bake->options->contextfd,
 		.count = 1,
+		.whole = true,
 		.store = bake->options->store,
 	};
 	const char *path;

@@ -81,6 +81,7 @@ void context_hash_done(struct context_hash *hash)
 
 void context_hash_source(struct context_hash *hash, const struct source *source)
 {
+	hash->whole = source->whole;
 	context_add_tag(hash, source->matched ? 'W' : 'S');
 	if (source->matched)
 		context_add_text(hash, str_of(source->name));
@@ -135,7 +136,9 @@ static void context_add_node(struct context_hash *hash, const struct source_entr
 
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry)
 {
-	if (hash->owners && (*entry->path || !S_ISDIR(entry->st.st_mode)))
+	bool content = !*entry->path && S_ISDIR(entry->st.st_mode) && !hash->whole;
+
+	if (hash->owners && !content)
 		context_add_owner(hash, &entry->st);
 	if (S_ISLNK(entry->st.st_mode)) {
 		context_add_names(hash, 'L', entry->path, entry->target);
@@ -145,7 +148,7 @@ void context_hash_entry(struct context_hash *hash, const struct source_entry *en
 		context_add_file(hash, entry);
 	} else if (!S_ISDIR(entry->st.st_mode)) {
 		context_add_node(hash, entry);
-	} else if (*entry->path) {
+	} else if (!content) {
 		context_add_head(hash, 'D', entry);
 	} else {
 		context_add_tag(hash, 'T');

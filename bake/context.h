@@ -32,6 +32,7 @@ struct context_sources {
 	const char *const *excludes; /* --exclude */
 	size_t exclude_count;
 	bool parents;        /* --parents */
+	bool whole;          /* a directory is itself, with its attributes, not its content alone */
 	bool image;          /* fd is an image's: owners count, devices may be, no .dockerignore */
 	const char *label;   /* an image's name, for errors */
 	struct buf *list;    /* NULL, or gets what is read, name by name (listing.h) */

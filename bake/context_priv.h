@@ -11,6 +11,7 @@
 struct context_hash {
 	struct hasher hasher;
 	bool owners;        /* they count */
+	bool whole;         /* the source's own attributes do, too, where it is a directory */
 	char pending[4096]; /* most of what is added is short */
 	size_t used;
 };

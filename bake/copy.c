@@ -28,6 +28,7 @@ struct copy {
 	char name[NAME_MAX + 1]; /* of a source that is a file, at its destination */
 	int outfd;               /* the file that is being written */
 	struct timespec time;    /* the top's mtime before we worked in it */
+	bool whole;              /* the top becomes the source itself */
 };
 
 static inline void auto_copy_release(struct copy *copy)
@@ -343,11 +344,14 @@ static int copy_leave(void *ctx, const struct source_entry *entry, struct err *e
 {
 	struct copy *copy = ctx;
 
-	if (!*entry->path)
+	if (!*entry->path && !copy->whole)
 		return 0;
 	if (copy_dress(copy, copy_top(copy)->fd, entry, err) < 0)
 		return err_ctx(err, "%s", copy_top(copy)->path);
-	copy_pop(copy);
+	if (*entry->path)
+		copy_pop(copy);
+	else
+		copy->time = entry->st.st_mtim;
 	return 0;
 }
 
@@ -401,6 +405,7 @@ static int copy_start(void *ctx, const struct source *source, const struct sourc
 	if (fstat(place.fd, &st) < 0)
 		return err_os(err, errno, "stat %s", copy->spec->destination);
 	copy->time = st.st_mtim;
+	copy->whole = source->whole;
 	copy_push(copy, steal_fd(&place.fd), place.path.ptr ? place.path.ptr : "", "");
 	return 0;
 }

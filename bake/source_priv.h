@@ -62,6 +62,7 @@ struct source {
 	bool matched;        /* by a wildcard: its name is news */
 	bool many;           /* there are others beside it */
 	bool devices;        /* it may hold some */
+	bool whole;          /* a directory's own attributes count; never a root's */
 	const struct source_filter *filter; /* or NULL */
 	bool opened; /* by source_walk(): what fails then is not that it is not there */
 };

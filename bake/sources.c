@@ -242,6 +242,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 		.matched = matched,
 		.many = walk->many,
 		.devices = walk->spec->image,
+		.whole = walk->spec->whole,
 		.filter = sources_has_rules(walk) ? &filter : NULL,
 	};
 
@@ -253,6 +254,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 		return matched ? 0 : sources_refuse_hidden(walk, err);
 	top = walk->hidden_by;
 	source.path = walk->resolved.len ? walk->resolved.ptr : "/";
+	source.whole &= walk->resolved.len > 0;
 	if (source_walk(&source, walk->visitor, err) < 0)
 		return source.opened ? -1 : sources_fail(walk, clean, err);
 	if (!top || walk->taken > 0 || matched)

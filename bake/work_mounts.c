@@ -163,7 +163,7 @@ static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd
 	const struct mount *mount = &gathering->task->mounts[i].mount;
 	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
 	struct copy_spec spec = {
-		.sources = {.fd = WORK_FD_CONTEXT, .count = 1},
+		.sources = {.fd = WORK_FD_CONTEXT, .count = 1, .whole = true},
 		.destination = "/" WORK_BIND_NAME,
 		.workdir = "/",
 		.content = &mount->content,

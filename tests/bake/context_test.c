@@ -80,6 +80,28 @@ static void place_and_time_do_not_count(void **state)
 	assert_true(digest_equal(&a, &b));
 }
 
+static void of_a_whole_directory_its_own_mode_counts_too(void **state)
+{
+	struct scene *scene = *state;
+	const char *source = "a";
+	struct context_sources sources = {
+		.fd = scene->contextfd, .paths = &source, .count = 1, .whole = true};
+	struct digest before;
+	struct digest after;
+	struct err err = {0};
+
+	make_tree(scene, "context/a");
+	check_ok(context_digest(&sources, NULL, &before, &err), &err);
+	assert_int_equal(fchmodat(scene->fd, "context/a", 0700, 0), 0);
+	check_ok(context_digest(&sources, NULL, &after, &err), &err);
+	assert_false(digest_equal(&before, &after));
+	source = "/"; /* a root is where its owner put it */
+	check_ok(context_digest(&sources, NULL, &before, &err), &err);
+	assert_int_equal(fchmodat(scene->fd, "context", 0711, 0), 0);
+	check_ok(context_digest(&sources, NULL, &after, &err), &err);
+	assert_true(digest_equal(&before, &after));
+}
+
 static void every_visible_change_counts(void **state)
 {
 	struct scene *scene = *state;
@@ -402,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(place_and_time_do_not_count),
+		SCENE_TEST(of_a_whole_directory_its_own_mode_counts_too),
 		SCENE_TEST(every_visible_change_counts),
 		SCENE_TEST(names_and_contents_do_not_run_together),
 		SCENE_TEST(other_directories_do_not_count),

@@ -156,6 +156,28 @@ static void an_existing_top_keeps_all_and_nested_ones_follow_the_source(void **s
 	scene_check_file(scene, "root/tmp/sub/new", "new", 0644);
 }
 
+static void a_whole_directory_becomes_itself(void **state)
+{
+	const struct timespec old[] = {{5000, 0}, {5000, 0}};
+	struct scene *scene = *state;
+	const char *source = "d";
+	struct copy_spec spec = make_spec(scene, &source, 1, "/bound");
+	struct digest named;
+	struct err err = {0};
+
+	scene_dir(scene, "context/d", 0711);
+	scene_file(scene, "context/d/f", "f", 0644);
+	assert_int_equal(utimensat(scene->fd, "context/d", old, 0), 0);
+	spec.sources.whole = true;
+	check_ok(context_digest(&spec.sources, NULL, &named, &err), &err);
+	spec.content = &named;
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	check_mode(scene, "root/bound", 0711);
+	check_owner(scene, "root/bound", 0, 0);
+	assert_int_equal(scene_stat(scene, "root/bound").st_mtim.tv_sec, 5000);
+	scene_check_file(scene, "root/bound/f", "f", 0644);
+}
+
 static void what_is_there_is_replaced_never_written_through(void **state)
 {
 	struct scene *scene = *state;
@@ -542,6 +564,7 @@ int main(void)
 		SCENE_TEST(a_file_goes_where_the_destination_says),
 		SCENE_TEST(a_directory_gives_its_contents),
 		SCENE_TEST(an_existing_top_keeps_all_and_nested_ones_follow_the_source),
+		SCENE_TEST(a_whole_directory_becomes_itself),
 		SCENE_TEST(what_is_there_is_replaced_never_written_through),
 		SCENE_TEST(the_destination_is_resolved_to_its_last_part),
 		SCENE_TEST(a_link_copied_twice_stays_what_it_was),

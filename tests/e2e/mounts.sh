@@ -162,6 +162,8 @@ echo three >"$work/context/src/a"
 holds "what has changed does" "$(run "$step" "${given[@]}")" '\] three'
 chmod 755 "$work/context/src/deep"
 holds "a mode counts" "$(run "$step" "${given[@]}")" '\] drwxr-xr-x'
+chmod 711 "$work/context/src"
+holds "the one of the source itself, too" "$(run 'RUN --mount=source=src,target=/x stat -c "%a %u:%g" /x' "${given[@]}")" '\] 711 0:0'
 check "what is written to one that is rw" run 'RUN --mount=source=src,target=/src,rw echo x >/src/a && rm -r /src/deep && touch /src/new' "${given[@]}"
 same "is in no image" "$(files)" ""
 same "and not in the context" "$(cd "$work/context/src" && cat a deep/b && ls)" "$(printf 'three\ntwo\na\ndeep')"
@@ -179,6 +181,10 @@ step="RUN --mount=from=$base,source=bin,target=/other ls -n /other/busybox; touc
 holds "an image's directory is there, with its owners" "$(run "$step")" ' 0 +0 .*/other/busybox'
 same "and not in the image" "$(files)" ""
 holds "and runs once" "$(run "$step")" CACHED
+spec "$work/door.json" "$base" 'RUN mkdir /door && echo in >/door/in && chown 3:4 /door && chmod 1751 /door'
+bake "$work/door.json" --tag door:1 >/dev/null
+holds "it is itself, with its own mode and owner" \
+	"$(run 'RUN --mount=from=door:1,source=door,target=/x stat -c "%a %u:%g" /x')" '\] 1751 3:4'
 check "all of an image, to be written to, beside the context" run "RUN --mount=from=$base,target=/all,rw --mount=source=file,target=/f [ -x /all/bin/busybox ] && rm /all/bin/busybox && cat /f" --context "$work/context"
 refused "a source that the image does not have" 66 'nowhere' run "RUN --mount=from=$base,source=nowhere,target=/x true"
 refused "an image that is not there" 66 '.' run 'RUN --mount=from=oci:/nonexistent:x,target=/x true'
