@@ -82,6 +82,7 @@ extern const struct cli_command cli_why;
 extern const struct cli_command cli_gc;
 extern const struct cli_command cli_rm;
 extern const struct cli_command cli_du;
+extern const struct cli_command cli_fsck;
 extern const struct cli_command cli_context;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_completion;

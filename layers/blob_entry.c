@@ -292,3 +292,41 @@ int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct b
 		return -1;
 	return 0;
 }
+
+/* 1 the first page that is left is gone, 0 there is none, -1. */
+static int blob_list_drop_one(const struct store_blobs *blobs, MDB_txn *txn, struct str prefix,
+			      struct err *err)
+{
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	MDB_val key = db_val(prefix);
+	MDB_val value;
+	int rc = mdb_cursor_open(txn, blobs->pages, &cursor);
+
+	rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	if (rc == MDB_NOTFOUND || (rc == 0 && !str_starts(db_str(key), prefix)))
+		return 0;
+	rc = rc ? rc : mdb_cursor_del(cursor, 0);
+	return rc == 0 ? 1 : db_fail(&blobs->db, rc, err);
+}
+
+int blob_list_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		   struct err *err)
+{
+	struct str prefix = {(const char *)digest->bytes, 32};
+	int more;
+
+	do {
+		more = blob_list_drop_one(blobs, txn, prefix, err);
+	} while (more == 1);
+	return more;
+}
+
+int blob_entry_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct err *err)
+{
+	if (blob_list_drop(blobs, txn, digest, err) < 0 ||
+	    blob_entry_del_aliases(blobs, txn, digest, err) < 0 ||
+	    db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(digest), err) < 0)
+		return -1;
+	return 0;
+}

@@ -69,3 +69,11 @@ int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_b
 /* Remove a blob under all its names, its list, and one from the count of each of its chunks. */
 int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
 		   struct err *err) MUST_CHECK;
+
+/* Of a damaged one, under all its names: no count is touched. */
+int blob_entry_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct err *err) MUST_CHECK;
+
+/* Its list alone. */
+int blob_list_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		   struct err *err) MUST_CHECK;

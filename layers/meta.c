@@ -16,16 +16,17 @@
 
 #define META_FULL_KEY_MAX ((size_t)511) /* LMDB's own ceiling */
 
+struct meta_key {
+	char bytes[META_FULL_KEY_MAX];
+	size_t len;
+};
+
 struct meta {
 	const struct db *db;
 	MDB_dbi records;
 	MDB_txn *txn;
 	enum meta_mode mode;
-};
-
-struct meta_key {
-	char bytes[META_FULL_KEY_MAX];
-	size_t len;
+	struct meta_key failed; /* what meta_each() ended on, or nothing */
 };
 
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
@@ -38,7 +39,8 @@ int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, stru
 	meta = malloc(sizeof(*meta));
 	if (!meta)
 		abort();
-	*meta = (struct meta){&store->meta, store->records, txn, mode};
+	*meta = (struct meta){
+		.db = &store->meta, .records = store->records, .txn = txn, .mode = mode};
 	*out = meta;
 	return 0;
 }
@@ -146,18 +148,22 @@ int meta_del(struct meta *meta, const char *table, struct str key, struct err *e
 }
 
 /* Call fn for the record under the cursor. */
-static int meta_each_one(const struct meta *meta, const char *table, struct str full,
-			 struct str value, meta_each_fn *fn, void *ctx, struct err *err)
+static int meta_each_one(struct meta *meta, const char *table, struct str full, struct str value,
+			 meta_each_fn *fn, void *ctx, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
 	size_t prefix = strlen(table) + 1;
-	char bytes[META_FULL_KEY_MAX]; /* fn may write, which moves what the map holds */
-	struct str key = {bytes, full.len - prefix};
+	struct meta_key copy = {.len = full.len}; /* fn may write, which moves what the map holds */
+	struct str key = {copy.bytes + prefix, full.len - prefix};
+	int result;
 
-	memcpy(bytes, full.ptr + prefix, key.len);
-	if (meta_parse(meta, table, key, value, &record, err) < 0)
-		return -1;
-	return fn(ctx, key, record, err);
+	memcpy(copy.bytes, full.ptr, full.len);
+	result = meta_parse(meta, table, key, value, &record, err);
+	if (result == 0)
+		result = fn(ctx, key, record, err);
+	if (result < 0)
+		meta->failed = copy;
+	return result;
 }
 
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
@@ -182,4 +188,14 @@ int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each
 			return stop;
 	}
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(meta->db, rc, err);
+}
+
+int meta_drop_failed(struct meta *meta, struct err *err)
+{
+	struct meta_key key = meta->failed;
+
+	assert(meta->mode == META_WRITE);
+	meta->failed.len = 0;
+	return key.len > 0 ? db_del(meta->db, meta->txn, meta->records, meta_key_str(&key), err)
+			   : 0;
 }

@@ -55,4 +55,10 @@ typedef int meta_each_fn(void *ctx, struct str key, const json_t *value, struct 
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
 	      struct err *err) MUST_CHECK;
 
+/*
+ * After meta_each() has failed: forget the record that it failed on, since it
+ * cannot be read. 1 removed, 0 there is none, -1.
+ */
+int meta_drop_failed(struct meta *meta, struct err *err) MUST_CHECK;
+
 DEFINE_AUTO(meta, struct meta *, meta_abort);

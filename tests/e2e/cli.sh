@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 holds "--version names program and version" "$(hearth --version)" '^hearth [0-9]+\.[0-9]+'
-for command in bake pull push images inspect history logs why doctor completion manual; do
+for command in bake pull push images inspect history logs why gc rm du fsck doctor completion manual; do
 	holds "hearth --help lists $command" "$(hearth --help)" "^ +$command"
 	holds "hearth $command --help says how it is used" "$(hearth "$command" --help)" "^hearth $command .*OPTIONS"
 done

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify.h - whether what lies in blobs/ is what its names say.
+ *
+ * Every chunk is hashed, and every blob that is more than one chunk, on all
+ * cores; counts, lists and entries are compared in one snapshot. Nothing is held
+ * for longer than a page of a list, so it runs beside whatever writes and
+ * collects: what goes away meanwhile is no finding.
+ *
+ * Memory: 40 bytes for each place of a chunk in a blob, twice while it is
+ * sorted, and 80 for each blob.
+ */
+#pragma once
+
+#include "layers/digest_set.h"
+#include "layers/store.h"
+
+#define VERIFY_WORKERS_MAX ((size_t)8)
+#define VERIFY_PROGRESS_MS 100
+
+/* In the caller's thread; may raise the cancel. */
+typedef void verify_progress_fn(void *ctx, uint64_t done, uint64_t total);
+
+struct verify_options {
+	const struct cancel *cancel;
+	verify_progress_fn *progress; /* or NULL */
+	void *ctx;
+};
+
+struct verify_findings {
+	struct digest_set chunks; /* that hold other bytes */
+	struct digest_set blobs;  /* that are not whole: of such chunks, or of none */
+	uint64_t wrong_counts;    /* of chunks' uses, and lists of no blob */
+
+	uint64_t chunk_count; /* that were hashed */
+	uint64_t chunk_bytes;
+	uint64_t blob_count;
+	int64_t ms;
+};
+
+int verify_read(struct store *store, const struct verify_options *options,
+		struct verify_findings *out, struct err *err) MUST_CHECK;
+void verify_done(struct verify_findings *findings);
+
+/* With everybody excluded (collect.h): leave in *findings what is so still. */
+int verify_again(struct store *store, struct verify_findings *findings, struct err *err) MUST_CHECK;
+
+/*
+ * Then, when no record names such a blob any more: remove what was found, and
+ * make the counts right. What is lost can come again.
+ */
+int verify_mend(struct store *store, const struct verify_findings *findings, struct err *err)
+	MUST_CHECK;
+
+static inline void auto_verify_findings_release(struct verify_findings *slot)
+{
+	verify_done(slot);
+}
+#define auto_verify_findings AUTO(verify_findings)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify_priv.h - what the files of the check share. */
+#pragma once
+
+#include "layers/blob_priv.h"
+#include "layers/verify.h"
+
+struct verify_blob {
+	struct digest digest;
+	uint64_t size;
+	bool single; /* its one chunk has its digest, and is hashed as that */
+};
+
+/* One snapshot of all lists. */
+struct survey {
+	struct verify_blob *blobs; /* owned */
+	size_t blob_count;
+	struct digest_set damaged; /* blobs whose entry or list is */
+	uint64_t wrong_counts;
+	uint64_t bytes; /* to hash: of blobs with several chunks, and of chunks */
+};
+
+int survey_read(const struct store_blobs *blobs, struct survey *out, struct err *err) MUST_CHECK;
+void survey_done(struct survey *survey);
+
+/* Inside a writing transaction: make counts what the lists say, and remove lists of no blob. */
+int survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err) MUST_CHECK;
+
+/* One blob, chunk after chunk. 1 it is whole, or gone; 0 it is not, -1. */
+int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
+		const struct cancel *cancel, struct err *err) MUST_CHECK;
+
+static inline void auto_survey_release(struct survey *slot)
+{
+	survey_done(slot);
+}
+#define auto_survey AUTO(survey)
