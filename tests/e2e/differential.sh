@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The same steps by hearth and by buildah: file by file the same, and the same configuration.
-# ONLY=NUMBER runs one case alone.
+# ONLY=NUMBER runs one case alone, and ONLY='09*' ten of them.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p "$work/things/opt/dir/deep" "$work/things/opt/many"
@@ -29,6 +29,11 @@ truncate -s 3M "$context/sparse"
 echo end >>"$context/sparse"
 chown -R 1234:1234 "$context/other"
 
+# A second context, whose .dockerignore is the case's own.
+hiding=$work/hiding
+mkdir -p "$hiding"/{testdir,folder{1..5},d/e,keep}
+touch "$hiding"/{source.txt,other.txt,README.md,README-secret.md,a.md,x.log,test3.txt,testdir/test{1,2}.txt,folder{1..5}/f,d/source.txt,d/e/x.log,keep/x.log,keep/a}
+
 # Stores of their own, and no service: the host's containers are not touched.
 cat >"$work/storage.conf" <<CONF
 [storage]
@@ -45,10 +50,17 @@ listing() # ROOT
 	"$here/listing.py" "$1" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
 }
 
+context_of() # CASE
+{
+	[ -s "$work/cases/$1/dockerignore" ] || { echo "$context"; return; }
+	cp "$work/cases/$1/dockerignore" "$hiding/.dockerignore"
+	echo "$hiding"
+}
+
 by_buildah() # CASE: its files and configuration
 {
 	local container
-	buildah bud -q --layers=false --network none -t "case$1" -f "$work/cases/$1/Containerfile" "$context" >"$work/buildah.log" 2>&1 ||
+	buildah bud -q --layers=false --network none -t "case$1" -f "$work/cases/$1/Containerfile" "$(context_of "$1")" >"$work/buildah.log" 2>&1 ||
 		{ tail -n 3 "$work/buildah.log"; return 0; }
 	container=$(buildah from "case$1")
 	listing "$(buildah mount "$container")"
@@ -58,7 +70,7 @@ by_buildah() # CASE: its files and configuration
 
 by_hearth() # CASE: the same
 {
-	hearth bake "$work/cases/$1/spec.json" --context "$context" --output "oci:$work/image:case$1" \
+	hearth bake "$work/cases/$1/spec.json" --context "$(context_of "$1")" --output "oci:$work/image:case$1" \
 		>/dev/null 2>"$work/bake.log" || { tail -n 3 "$work/bake.log"; return 0; }
 	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/image:case$1" "oci:$work/gzip:case$1"
 	umoci unpack --image "$work/gzip:case$1" "$work/bundle" >/dev/null
@@ -75,7 +87,8 @@ different() # SENTENCE PATTERN: they differ, and in lines of this pattern alone
 }
 
 for case in $("$here/cases.py" "$here/differential.cases" "oci:$work/base:latest" localhost/differential "$work/cases"); do
-	[ "${ONLY:-$case}" = "$case" ] || continue
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$case" == ${ONLY:-*} ]] || continue
 	by_buildah "$case" >"$work/of-buildah"
 	by_hearth "$case" >"$work/of-hearth"
 	pattern=$(cat "$work/cases/$case/pattern")
