@@ -235,7 +235,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 {
 	const struct source_filter filter = {sources_judge, sources_met, walk};
 	const struct ignore_rule *top;
-	struct source source = {
+	struct copy_source source = {
 		.fd = walk->spec->fd,
 		.written = walk->written,
 		.name = path_base(clean).ptr,
