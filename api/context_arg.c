@@ -60,8 +60,8 @@ static int context_arg_open_stored(const struct cli *cli, struct store *store,
 	return tarball_open(&asker, digest, out_fd, err);
 }
 
-int context_arg_open_digest(const struct cli *cli, struct store *store, struct str text,
-			    int *out_fd, struct err *err)
+static int context_arg_open_digest(const struct cli *cli, struct store *store, struct str text,
+				   int *out_fd, struct err *err)
 {
 	struct digest digest;
 

@@ -16,10 +16,6 @@ bool context_arg_is_digest(const char *text);
 int context_arg_open(const struct cli *cli, struct store *store, const char *text, int *out_fd,
 		     struct err *err) MUST_CHECK;
 
-/* The directory of a stored context; who has no files of ours to name may name only this. */
-int context_arg_open_digest(const struct cli *cli, struct store *store, struct str text,
-			    int *out_fd, struct err *err) MUST_CHECK;
-
 /*
  * Open what is to be stored as a context: "-" is standard input. *out_is_dir: a
  * directory, to be packed.

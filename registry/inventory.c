@@ -127,12 +127,3 @@ void inventory_done(struct inventory *inventory)
 	free(inventory->items);
 	*inventory = (struct inventory){0};
 }
-
-uint64_t inventory_size(const struct inventory *inventory)
-{
-	uint64_t size = 0;
-
-	for (size_t i = 0; i < inventory->count; i++)
-		size += inventory->items[i].size;
-	return size;
-}

@@ -39,9 +39,6 @@ static inline const struct inventory_item *inventory_image(const struct inventor
 	return &inventory->items[inventory->count - 1];
 }
 
-/* Bytes of all. */
-uint64_t inventory_size(const struct inventory *inventory);
-
 static inline void auto_inventory_release(struct inventory *slot)
 {
 	inventory_done(slot);

@@ -267,13 +267,3 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 	cancel_done(&pull.stop);
 	return result < 0 ? pull_failed(spec, err) : 0;
 }
-
-int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err)
-{
-	AUTO(origin) struct origin *origin = NULL;
-
-	if (origin_open(spec, NULL, NULL, &origin, err) < 0 ||
-	    origin->resolve(origin, out, err) < 0)
-		return pull_failed(spec, err);
-	return 0;
-}

@@ -71,9 +71,3 @@ struct pull_spec {
 /* Borrows the spec. Loads libcurl and libarchive: hearth-puller alone calls it. */
 int pull_image(struct store *store, const struct pull_spec *spec, struct tag *out, struct err *err)
 	MUST_CHECK;
-
-/*
- * Only ask which manifest a name stands for now (HEAD, else GET). For layouts
- * this reads index.json and needs no worker: see layout.h.
- */
-int pull_resolve(const struct pull_spec *spec, struct digest *out, struct err *err) MUST_CHECK;
