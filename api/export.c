@@ -79,7 +79,7 @@ static int export_docker_archive(const struct export *export, struct output *out
 		.streamfd = output->fd,
 		.cancel = export->cli->cancel,
 	};
-	AUTO(json) json_t *request = json_object();
+	AUTO(json) json_t *request = asker_request_new(export->store);
 	AUTO(json) json_t *answer = NULL;
 	char digest[DIGEST_TEXT_MAX];
 	json_t *names = json_array();
@@ -88,9 +88,6 @@ static int export_docker_archive(const struct export *export, struct output *out
 		(void)json_array_append_new(names, json_from_str(export->to.tag));
 	else if (export->spec->names)
 		(void)json_array_extend(names, json_deep_copy(export->spec->names));
-	(void)json_object_set_new(request, "store", json_string(store_path(export->store)));
-	(void)json_object_set_new(request, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(export->store)));
 	(void)json_object_set_new(request, "manifest",
 				  json_string(digest_format(&export->spec->image, digest)));
 	(void)json_object_set_new(request, "names", names);

@@ -342,6 +342,16 @@ static int asker_call_once(const struct asker *asker, const char *role, const js
 	return result;
 }
 
+json_t *asker_request_new(struct store *store)
+{
+	json_t *request = json_object();
+
+	(void)json_object_set_new(request, "store", json_string(store_path(store)));
+	(void)json_object_set_new(request, "mapBytes",
+				  json_integer((json_int_t)store_map_bytes(store)));
+	return request;
+}
+
 int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
 	       struct err *err)
 {

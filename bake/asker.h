@@ -41,6 +41,9 @@ struct asker {
 int asker_run_step(const struct asker *asker, const struct task *task, int contextfd,
 		   bool *out_shared, int *out_exit_code, struct err *err) MUST_CHECK;
 
+/* A request to a role that works on this store (work_call.h), for the caller to complete. */
+json_t *asker_request_new(struct store *store);
+
 /*
  * Have a role serve one request ("pull", "doctor"); no store is needed here.
  * The caller owns *out.

@@ -10,12 +10,9 @@
 
 json_t *base_request_format(struct store *store, const struct base_request *request)
 {
-	json_t *value = json_object();
+	json_t *value = asker_request_new(store);
 	char platform[PLATFORM_TEXT_MAX];
 
-	(void)json_object_set_new(value, "store", json_string(store_path(store)));
-	(void)json_object_set_new(value, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(store)));
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
 	(void)json_object_set_new(value, "name", json_from_str(request->name));
 	(void)json_object_set_new(value, "nameAsThere", json_boolean(request->name_as_there));

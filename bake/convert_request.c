@@ -3,11 +3,8 @@
 
 json_t *convert_request_format(struct store *store, enum layer_codec codec)
 {
-	json_t *value = json_object();
+	json_t *value = asker_request_new(store);
 
-	(void)json_object_set_new(value, "store", json_string(store_path(store)));
-	(void)json_object_set_new(value, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(store)));
 	(void)json_object_set_new(value, "codec", json_string(layer_codec_name(codec)));
 	return value;
 }

@@ -10,12 +10,9 @@ struct publish {
 
 static json_t *publish_format(struct store *store, const struct publish_request *request)
 {
-	json_t *value = json_object();
+	json_t *value = asker_request_new(store);
 	char digest[DIGEST_TEXT_MAX];
 
-	(void)json_object_set_new(value, "store", json_string(store_path(store)));
-	(void)json_object_set_new(value, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(store)));
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
 	(void)json_object_set_new(value, "manifest",
 				  json_string(digest_format(&request->manifest, digest)));

@@ -305,7 +305,7 @@ void tarball_tree(const struct digest *digest, struct digest *out)
 
 static int tarball_unpack(const struct asker *asker, const struct digest *digest, struct err *err)
 {
-	AUTO(json) json_t *request = json_object();
+	AUTO(json) json_t *request = asker_request_new(asker->store);
 	AUTO(json) json_t *answer = NULL;
 	char text[DIGEST_TEXT_MAX];
 	int held = tarball_held(asker->store, digest, err);
@@ -316,9 +316,6 @@ static int tarball_unpack(const struct asker *asker, const struct digest *digest
 	if (held == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "the store has no context %s; hearth context put brings one", text);
-	(void)json_object_set_new(request, "store", json_string(store_path(asker->store)));
-	(void)json_object_set_new(request, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(asker->store)));
 	(void)json_object_set_new(request, "digest", json_string(text));
 	return asker_call(asker, "context", request, &answer, err);
 }
