@@ -38,7 +38,7 @@ static int rows_add(struct rows *rows, struct str name, const struct digest *dig
 		rows->at = more;
 	}
 	rows->at[rows->count++] = (struct row){
-		.name = name.len > 0 ? strndup(name.ptr, name.len) : NULL,
+		.name = name.len > 0 ? str_dup(name) : NULL,
 		.digest = *digest,
 		.at_ms = at_ms,
 	};

@@ -45,7 +45,7 @@ bool lookup_hex(struct str text, struct str *out)
 	struct str sha256 = STR("sha256:");
 
 	if (str_starts(text, sha256))
-		text = (struct str){text.ptr + sha256.len, text.len - sha256.len};
+		text = str_skip(text, sha256.len);
 	for (size_t i = 0; i < text.len; i++) {
 		if (!strchr("0123456789abcdef", text.ptr[i]))
 			return false;

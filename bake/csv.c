@@ -47,6 +47,6 @@ int csv_next(struct str *rest, struct buf *out, bool *out_more, struct err *err)
 		return -1;
 	*out_more = at < text.len;
 	at += *out_more;
-	*rest = (struct str){text.ptr + at, text.len - at};
+	*rest = str_skip(text, at);
 	return 0;
 }

@@ -44,14 +44,14 @@ static int flags_read_word(struct str *rest, struct buf *out, struct err *err)
 	if (quote)
 		return err_set(err, ERR_REFUSED, "--" STR_FMT ": the quote %c is never closed",
 			       STR_ARG(buf_str(out)), quote);
-	*rest = (struct str){rest->ptr + at, rest->len - at};
+	*rest = str_skip(*rest, at);
 	return 0;
 }
 
 static void flags_skip_blanks(struct str *rest)
 {
 	while (rest->len > 0 && words_blank(rest->ptr[0]))
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 }
 
 static void flags_divide(struct flag *flag)
@@ -77,7 +77,7 @@ static int flags_next(struct str *rest, struct flag *out, struct err *err)
 	*rest = text;
 	if (!str_starts(text, STR("--")))
 		return 0;
-	text = (struct str){text.ptr + 2, text.len - 2};
+	text = str_skip(text, 2);
 	if (text.len == 0 || words_blank(text.ptr[0])) {
 		flags_skip_blanks(&text);
 		*rest = text;
@@ -90,15 +90,6 @@ static int flags_next(struct str *rest, struct flag *out, struct err *err)
 	flags_divide(out);
 	*rest = text;
 	return 1;
-}
-
-static char *flags_copy(struct str text)
-{
-	char *copy = strndup(text.ptr, text.len);
-
-	if (!copy)
-		abort();
-	return copy;
 }
 
 typedef int flags_set_fn(struct instruction *to, const struct flag *flag, struct err *err);
@@ -120,7 +111,7 @@ static int flags_set_chown(struct instruction *to, const struct flag *flag, stru
 {
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED, "--chown: expected =USER[:GROUP]");
-	to->chown = flags_copy(flag->value);
+	to->chown = str_dup(flag->value);
 	return 0;
 }
 
@@ -129,7 +120,7 @@ static int flags_set_chmod(struct instruction *to, const struct flag *flag, stru
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED,
 			       "--chmod: expected =MODE, octal like 0755 or changes like +x");
-	to->chmod = flags_copy(flag->value);
+	to->chmod = str_dup(flag->value);
 	if (memchr(flag->value.ptr, '$', flag->value.len))
 		return 0; /* judged once it is expanded */
 	return mode_check(flag->value, err);
@@ -202,7 +193,7 @@ static int flags_set_from(struct instruction *to, const struct flag *flag, struc
 			       STR_ARG(flag->value));
 	if (reference.kind == REFERENCE_SCRATCH)
 		return err_set(err, ERR_REFUSED, "--from=scratch: it holds no files");
-	to->from = flags_copy(flag->value);
+	to->from = str_dup(flag->value);
 	return 0;
 }
 

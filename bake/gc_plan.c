@@ -49,13 +49,11 @@ static int gc_plan_image(void *ctx, const struct image *image, struct err *err)
 	out = &plan->images[plan->image_count++];
 	*out = (struct gc_image){
 		.manifest = image->manifest,
-		.slug = strndup(image->slug.ptr, image->slug.len),
+		.slug = str_dup(image->slug),
 		.baked_ms = image->baked_ms,
 		.bytes = image->size,
 		.used_ms = used_ms > image->baked_ms ? used_ms : image->baked_ms,
 	};
-	if (!out->slug)
-		abort();
 	return 0;
 }
 

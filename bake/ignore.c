@@ -10,7 +10,7 @@
 static struct str ignore_trim(struct str text)
 {
 	while (text.len > 0 && isspace((unsigned char)text.ptr[0]))
-		text = (struct str){text.ptr + 1, text.len - 1};
+		text = str_skip(text, 1);
 	while (text.len > 0 && isspace((unsigned char)text.ptr[text.len - 1]))
 		text.len--;
 	return text;
@@ -34,7 +34,7 @@ static int ignore_add(struct ignore *ignore, struct str text, size_t line, struc
 	struct ignore_rule rule = {.shows = str_starts(text, STR("!")), .line = line};
 
 	if (rule.shows)
-		text = ignore_trim((struct str){text.ptr + 1, text.len - 1});
+		text = ignore_trim(str_skip(text, 1));
 	if (text.len == 0)
 		return err_set(err, ERR_REFUSED, "a pattern is missing behind !");
 	if (memchr(text.ptr, '\0', text.len))
@@ -55,7 +55,7 @@ int ignore_parse(struct str text, struct ignore *out, struct err *err)
 	size_t number = 0;
 
 	if (str_starts(text, STR("\xef\xbb\xbf")))
-		text = (struct str){text.ptr + 3, text.len - 3};
+		text = str_skip(text, 3);
 	while (str_cut(&text, '\n', &line)) {
 		number++;
 		if (str_starts(line, STR("#")))

@@ -93,9 +93,9 @@ static int instruction_take_name(struct str *rest, enum instruction_kind *out, s
 	for (size_t i = 0; i < INSTRUCTION_NAME_MAX; i++)
 		name[i] = (char)(i < n ? toupper((unsigned char)rest->ptr[i]) : '\0');
 	name[INSTRUCTION_NAME_MAX] = '\0';
-	*rest = (struct str){rest->ptr + n, rest->len - n};
+	*rest = str_skip(*rest, n);
 	while (rest->len > 0 && words_blank(rest->ptr[0]))
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 	for (size_t kind = 0; kind < sizeof(names) / sizeof(names[0]); kind++) {
 		if (strcmp(names[kind], name) == 0) {
 			*out = (enum instruction_kind)kind;
@@ -141,9 +141,7 @@ static int instruction_read_run(struct instruction *to, struct str rest, struct 
 		return instruction_refuse_heredoc(err);
 	if (instruction_check_argument(rest.len, err) < 0)
 		return -1;
-	to->command = strndup(rest.ptr, rest.len);
-	if (!to->command)
-		abort();
+	to->command = str_dup(rest);
 	return 0;
 }
 
@@ -220,9 +218,9 @@ static int instruction_read_old_env(struct instruction *to, struct str rest, str
 
 	while (name.len < rest.len && !words_blank(rest.ptr[name.len]))
 		name.len++;
-	rest = (struct str){rest.ptr + name.len, rest.len - name.len};
+	rest = str_skip(rest, name.len);
 	while (rest.len > 0 && words_blank(rest.ptr[0]))
-		rest = (struct str){rest.ptr + 1, rest.len - 1};
+		rest = str_skip(rest, 1);
 	if (rest.len == 0)
 		return err_set(err, ERR_REFUSED, "expected NAME=VALUE, found only " STR_FMT,
 			       STR_ARG(name));

@@ -32,7 +32,7 @@ static char mode_take(struct str *text, const char *wanted)
 
 	if (c == '\0' || !strchr(wanted, c))
 		return '\0';
-	*text = (struct str){text->ptr + 1, text->len - 1};
+	*text = str_skip(*text, 1);
 	return c;
 }
 

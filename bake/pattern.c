@@ -63,7 +63,7 @@ static int pattern_take_bound(struct pattern *pattern, struct str *rest, uint32_
 	if (rest->len == 0 || rest->ptr[0] == '-' || rest->ptr[0] == ']')
 		return pattern_wrong(pattern, err);
 	if (rest->ptr[0] == '\\')
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 	if (rest->len == 0)
 		return pattern_wrong(pattern, err);
 	*out = rune_take(rest);
@@ -76,7 +76,7 @@ static int pattern_take_class(struct pattern *pattern, struct str *rest, struct 
 
 	part->negated = str_starts(*rest, STR("^"));
 	if (part->negated)
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 	while (part->count == 0 || !str_starts(*rest, STR("]"))) {
 		struct pattern_range *range = &pattern->ranges[pattern->range_count];
 
@@ -84,14 +84,14 @@ static int pattern_take_class(struct pattern *pattern, struct str *rest, struct 
 			return -1;
 		range->high = range->low;
 		if (str_starts(*rest, STR("-"))) {
-			*rest = (struct str){rest->ptr + 1, rest->len - 1};
+			*rest = str_skip(*rest, 1);
 			if (pattern_take_bound(pattern, rest, &range->high, err) < 0)
 				return -1;
 		}
 		pattern->range_count++;
 		part->count++;
 	}
-	*rest = (struct str){rest->ptr + 1, rest->len - 1};
+	*rest = str_skip(*rest, 1);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ static void pattern_take_stars(struct pattern *pattern, struct str *rest)
 	bool slash = str_starts(*rest, STR("/"));
 
 	if (slash)
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 	if (rest->len == 0 || (first && !slash && !pattern_has_wildcard(*rest)))
 		(void)pattern_add(pattern, PART_ALL);
 	else
@@ -122,7 +122,7 @@ static int pattern_take(struct pattern *pattern, struct str *rest, struct err *e
 			(void)pattern_add(pattern, PART_STAR);
 			return 0;
 		}
-		*rest = (struct str){rest->ptr + 1, rest->len - 1};
+		*rest = str_skip(*rest, 1);
 		pattern_take_stars(pattern, rest);
 		return 0;
 	case '?':

@@ -39,7 +39,7 @@ uint32_t rune_take(struct str *text)
 		rune = RUNE_BYTE + at[0];
 		size = 1;
 	}
-	*text = (struct str){text->ptr + size, text->len - size};
+	*text = str_skip(*text, size);
 	return rune;
 }
 

@@ -6,15 +6,6 @@
 
 #define SECRETS_FIELD_MAX ((size_t)8192)
 
-static char *secrets_copy(struct str text)
-{
-	char *copy = strndup(text.ptr, text.len);
-
-	if (!copy)
-		abort();
-	return copy;
-}
-
 static int secrets_refuse_key(struct str key, struct err *err)
 {
 	static const char *const known[] = {"id", "src", "source", "env", "type"};
@@ -49,7 +40,7 @@ static int secrets_take_field(struct secret_source *source, struct str field, st
 		return secrets_refuse_key(key, err);
 	if (*slot)
 		return err_set(err, ERR_INVALID, STR_FMT " is given twice", STR_ARG(key));
-	*slot = secrets_copy(value);
+	*slot = str_dup(value);
 	return 0;
 }
 
@@ -87,7 +78,7 @@ int secret_source_parse(struct str text, secret_variable_fn *has_variable,
 	if (!source.file && !source.env) {
 		bool variable = !str_equal(type, STR("file")) && has_variable(source.id);
 
-		*(variable ? &source.env : &source.file) = secrets_copy(str_of(source.id));
+		*(variable ? &source.env : &source.file) = str_dup(str_of(source.id));
 	}
 	*out = source;
 	source = (struct secret_source){0};
@@ -114,7 +105,7 @@ int secrets_add(struct secrets *secrets, const char *id, struct buf *bytes, stru
 	if (!grown)
 		abort();
 	secrets->at = grown;
-	grown[secrets->count] = (struct secrets_entry){.id = secrets_copy(str_of(id))};
+	grown[secrets->count] = (struct secrets_entry){.id = str_dup(str_of(id))};
 	secret_take(&grown[secrets->count++].value, bytes);
 	return 0;
 }

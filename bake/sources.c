@@ -38,7 +38,7 @@ static inline void auto_sources_release(struct sources *slot)
 /* An absolute path in the root as the rules have it. */
 static struct str sources_relative(struct str path)
 {
-	return path.len > 0 ? (struct str){path.ptr + 1, path.len - 1} : path;
+	return path.len > 0 ? str_skip(path, 1) : path;
 }
 
 static enum source_verdict sources_verdict(enum ignore_verdict verdict)

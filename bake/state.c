@@ -259,7 +259,7 @@ bool state_env_get(const struct state *state, struct str name, struct str *out)
 
 	if (!item || entry.len <= name.len)
 		return false;
-	*out = (struct str){entry.ptr + name.len + 1, entry.len - name.len - 1};
+	*out = str_skip(entry, name.len + 1);
 	return true;
 }
 

@@ -55,9 +55,7 @@ static int mount_get_text(const json_t *object, const char *key, char **out, str
 
 	if (found <= 0)
 		return found;
-	*out = strndup(text.ptr, text.len);
-	if (!*out)
-		abort();
+	*out = str_dup(text);
 	return 0;
 }
 

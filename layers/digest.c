@@ -28,7 +28,7 @@ int digest_parse(struct str text, struct digest *out, struct err *err)
 		if (text.len != prefix + 2 * algorithms[a].bytes ||
 		    memcmp(text.ptr, algorithms[a].prefix, prefix) != 0)
 			continue;
-		if (!hex_decode((struct str){text.ptr + prefix, text.len - prefix}, parsed.bytes))
+		if (!hex_decode(str_skip(text, prefix), parsed.bytes))
 			break;
 		*out = parsed;
 		return 0;

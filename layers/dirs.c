@@ -216,7 +216,7 @@ int dirs_enter(struct dirs *dirs, struct str path, bool make, struct err *err)
 		if (dirs_pop(dirs, err) < 0)
 			return -1;
 	}
-	walk.rest = (struct str){path.ptr + dirs_top(dirs)->len, path.len - dirs_top(dirs)->len};
+	walk.rest = str_skip(path, dirs_top(dirs)->len);
 	while (found == DIRS_THERE && path_next(&walk.rest, &part))
 		found = dirs_step(dirs, &walk, part, err);
 	buf_done(&walk.text);

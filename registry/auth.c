@@ -333,7 +333,7 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 
 		if (one.len > 0 && url_add_query(question, "scope", one, err) < 0)
 			return -1;
-		scopes = (struct str){scopes.ptr + used, scopes.len - used};
+		scopes = str_skip(scopes, used);
 	}
 	return 0;
 }

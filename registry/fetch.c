@@ -163,7 +163,7 @@ static int blob_body_write(struct sink *sink, struct str bytes, struct err *err)
 		body->skip -= bytes.len;
 		return 0;
 	}
-	bytes = (struct str){bytes.ptr + body->skip, bytes.len - body->skip};
+	bytes = str_skip(bytes, body->skip);
 	body->skip = 0;
 	if (bytes.len > body->blob->size - body->done)
 		return err_set(err, ERR_CORRUPT,

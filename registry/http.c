@@ -200,7 +200,7 @@ static size_t http_take_upload(struct http *http, char *out, size_t room)
 	if (n > http->unsent)
 		n = (size_t)http->unsent;
 	memcpy(out, http->lent.ptr, n);
-	http->lent = (struct str){http->lent.ptr + n, http->lent.len - n};
+	http->lent = str_skip(http->lent, n);
 	http->unsent -= n;
 	return n;
 }
@@ -527,13 +527,13 @@ bool http_header_next(struct str *rest, const char *name, struct str *out)
 		struct str line = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
 		size_t used = end ? line.len + 1 : line.len;
 
-		*rest = (struct str){rest->ptr + used, rest->len - used};
+		*rest = str_skip(*rest, used);
 		if (line.len <= name_len || line.ptr[name_len] != ':' ||
 		    strncasecmp(line.ptr, name, name_len) != 0)
 			continue;
-		line = (struct str){line.ptr + name_len + 1, line.len - name_len - 1};
+		line = str_skip(line, name_len + 1);
 		while (line.len > 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
-			line = (struct str){line.ptr + 1, line.len - 1};
+			line = str_skip(line, 1);
 		while (line.len > 0 &&
 		       (line.ptr[line.len - 1] == ' ' || line.ptr[line.len - 1] == '\t'))
 			line.len--;

@@ -147,12 +147,10 @@ static int output_open_path(const char *path, struct output *output, struct err 
 int output_open(struct str path, int streamfd, const struct cancel *cancel, struct output *out,
 		struct err *err)
 {
-	auto_free char *text = strndup(path.ptr, path.len);
+	auto_free char *text = str_dup(path);
 	auto_output struct output output = OUTPUT_INIT;
 	int result;
 
-	if (!text)
-		abort();
 	output.sink.write = output_write;
 	output.cancel = cancel;
 	if (strcmp(text, "-") == 0)

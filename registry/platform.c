@@ -83,7 +83,7 @@ static struct str platform_cut(struct str *text)
 	struct str part = {text->ptr, slash ? (size_t)(slash - text->ptr) : text->len};
 	size_t used = slash ? part.len + 1 : part.len;
 
-	*text = (struct str){text->ptr + used, text->len - used};
+	*text = str_skip(*text, used);
 	return part;
 }
 

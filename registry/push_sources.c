@@ -17,9 +17,7 @@ static void sources_add(struct push_sources *sources, const struct digest *blob,
 		abort();
 	sources->at = longer;
 	sources->at[sources->count].blob = *blob;
-	sources->at[sources->count].path = strndup(path.ptr, path.len);
-	if (!sources->at[sources->count++].path)
-		abort();
+	sources->at[sources->count++].path = str_dup(path);
 }
 
 static const struct push_source *sources_find(const struct push_sources *sources,

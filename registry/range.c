@@ -17,7 +17,7 @@ static bool take_number(struct str *text, uint64_t *out)
 	}
 	if (n == 0)
 		return false;
-	*text = (struct str){text->ptr + n, text->len - n};
+	*text = str_skip(*text, n);
 	*out = number;
 	return true;
 }
@@ -26,7 +26,7 @@ static bool take_char(struct str *text, char c)
 {
 	if (text->len == 0 || text->ptr[0] != c)
 		return false;
-	*text = (struct str){text->ptr + 1, text->len - 1};
+	*text = str_skip(*text, 1);
 	return true;
 }
 
@@ -47,7 +47,7 @@ int range_parse(struct str text, struct range *out, struct err *err)
 
 	if (!str_starts(rest, STR("bytes ")))
 		return err_set(err, ERR_REMOTE, "bad Content-Range: " STR_FMT, STR_ARG(text));
-	rest = (struct str){rest.ptr + 6, rest.len - 6};
+	rest = str_skip(rest, 6);
 	if (!take_number(&rest, &range.first) || !take_char(&rest, '-') ||
 	    !take_number(&rest, &range.last) || !take_char(&rest, '/') ||
 	    (!take_char(&rest, '*') && !take_number(&rest, &range.size)) || rest.len > 0 ||
@@ -64,7 +64,7 @@ bool range_parse_sent(struct str text, uint64_t *out_last)
 	uint64_t last;
 
 	if (str_starts(rest, STR("bytes=")) || str_starts(rest, STR("bytes ")))
-		rest = (struct str){rest.ptr + 6, rest.len - 6};
+		rest = str_skip(rest, 6);
 	if (!take_number(&rest, &first) || !take_char(&rest, '-') || !take_number(&rest, &last) ||
 	    rest.len > 0 || first != 0)
 		return false;

@@ -25,7 +25,7 @@ static bool is_digit(char c)
 
 static struct str str_from(struct str text, size_t at)
 {
-	return (struct str){text.ptr + at, text.len - at};
+	return str_skip(text, at);
 }
 
 /* The separator at the start of text: one dot, one or two underscores, any number of dashes. */

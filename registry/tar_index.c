@@ -119,11 +119,9 @@ static bool tar_is_compressed(const unsigned char *first, ssize_t len)
 
 static int tar_open_path(struct str path, struct err *err)
 {
-	auto_free char *name = strndup(path.ptr, path.len);
+	auto_free char *name = str_dup(path);
 	int fd;
 
-	if (!name)
-		abort();
 	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(err, ERR_NOT_FOUND, "there is no file %s", name);
@@ -462,11 +460,9 @@ static const struct tar_entry *tar_lookup(const struct tar_index *index, const c
 int tar_index_find(const struct tar_index *index, struct str name, struct tar_file *out,
 		   struct err *err)
 {
-	auto_free char *text = strndup(name.ptr, name.len);
+	auto_free char *text = str_dup(name);
 	const struct tar_entry *entry;
 
-	if (!text)
-		abort();
 	entry = tar_lookup(index, text);
 	for (int links = 0; entry && entry->link; links++) {
 		if (links == TAR_INDEX_LINKS_MAX)

@@ -50,7 +50,7 @@ static int upload_body_read(struct source *source, struct str *out, struct err *
 			bytes.len = 0;
 		}
 	} while (bytes.len == 0);
-	*out = (struct str){bytes.ptr + body->skip, bytes.len - body->skip};
+	*out = str_skip(bytes, body->skip);
 	body->skip = 0;
 	if (body->spec->progress)
 		body->spec->progress(body->spec->ctx, body->lent);

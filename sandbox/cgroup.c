@@ -205,7 +205,7 @@ static int cgroup_open_own(int rootfd, struct str line)
 	    !str_starts(line, STR("/")))
 		return -1;
 	if (str_starts(name, STR("name=")))
-		name = (struct str){name.ptr + 5, name.len - 5};
+		name = str_skip(name, 5);
 	if (buf_addf(&path, &ignored, "./" STR_FMT STR_FMT "/cgroup.procs", STR_ARG(name),
 		     STR_ARG(line)) < 0)
 		return -1;

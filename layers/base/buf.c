@@ -102,6 +102,15 @@ bool str_cut(struct str *rest, char separator, struct str *out)
 	return true;
 }
 
+char *str_dup(struct str text)
+{
+	char *copy = strndup(text.ptr, text.len);
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
 bool str_take_number(struct str *text, uint64_t *out)
 {
 	uint64_t value = 0;
@@ -114,7 +123,7 @@ bool str_take_number(struct str *text, uint64_t *out)
 	}
 	if (digits == 0)
 		return false;
-	*text = (struct str){text->ptr + digits, text->len - digits};
+	*text = str_skip(*text, digits);
 	*out = value;
 	return true;
 }

@@ -89,6 +89,15 @@ static inline bool str_starts(struct str text, struct str prefix)
  */
 bool str_cut(struct str *rest, char separator, struct str *out);
 
+/* What is behind the first n bytes, which are there. */
+static inline struct str str_skip(struct str text, size_t n)
+{
+	return (struct str){text.ptr + n, text.len - n};
+}
+
+/* A copy with a NUL behind it, the caller's to free; it ends at a NUL of the text. */
+char *str_dup(struct str text);
+
 /* Take decimal digits from the front. False when there are none; UINT64_MAX when too many. */
 bool str_take_number(struct str *text, uint64_t *out);
 

@@ -195,7 +195,7 @@ json_t *json_from_str(struct str text)
 	if (plain)
 		return plain;
 	for (size_t at = 0; at < text.len;) {
-		size_t n = utf8_sequence((struct str){text.ptr + at, text.len - at});
+		size_t n = utf8_sequence(str_skip(text, at));
 		struct str piece = n ? (struct str){text.ptr + at, n} : STR("\xef\xbf\xbd");
 
 		if (buf_add(&clean, piece, &err) < 0)

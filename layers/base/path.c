@@ -60,7 +60,7 @@ struct str path_base(struct str path)
 	const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
 	size_t skip = slash ? (size_t)(slash - path.ptr) + 1 : 0;
 
-	return (struct str){path.ptr + skip, path.len - skip};
+	return str_skip(path, skip);
 }
 
 const char *path_show(struct str path, char text[static PATH_SHOWN_MAX])
