@@ -66,9 +66,6 @@ void mounts_done(struct mounts *mounts);
 /* The source of a bind mount as one of COPY's: no character of it is a wildcard. */
 int mount_source_word(const struct mount *mount, struct buf *out, struct err *err) MUST_CHECK;
 
-/* "bind", "cache", "secret", "tmpfs". */
-const char *mount_type_name(enum mount_type type);
-
 static inline void auto_mount_release(struct mount *slot)
 {
 	mount_done(slot);
