@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http_header.c - what the headers of an answer say. */
+#include "registry/http_priv.h"
+
+#include <strings.h>
+
+bool http_header_next(struct str *rest, const char *name, struct str *out)
+{
+	const size_t name_len = strlen(name);
+
+	while (rest->len > 0) {
+		const char *end = memchr(rest->ptr, '\n', rest->len);
+		struct str line = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
+		size_t used = end ? line.len + 1 : line.len;
+
+		*rest = str_skip(*rest, used);
+		if (line.len <= name_len || line.ptr[name_len] != ':' ||
+		    strncasecmp(line.ptr, name, name_len) != 0)
+			continue;
+		line = str_skip(line, name_len + 1);
+		while (line.len > 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
+			line = str_skip(line, 1);
+		while (line.len > 0 &&
+		       (line.ptr[line.len - 1] == ' ' || line.ptr[line.len - 1] == '\t'))
+			line.len--;
+		*out = line;
+		return true;
+	}
+	return false;
+}
+
+struct str http_header(const struct http_response *response, const char *name)
+{
+	struct str rest = buf_str(&response->headers);
+	struct str value;
+
+	return http_header_next(&rest, name, &value) ? value : STR("");
+}
+
+void http_response_done(struct http_response *response)
+{
+	buf_done(&response->headers);
+	buf_done(&response->error_body);
+}
