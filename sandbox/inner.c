@@ -4,6 +4,7 @@
 #include "layers/base/fd.h"
 #include "layers/base/path.h"
 #include "sandbox/child_priv.h"
+#include "sandbox/machine.h"
 #include "sandbox/userns_priv.h"
 
 #include <fcntl.h>

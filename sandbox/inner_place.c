@@ -5,6 +5,7 @@
 #include "layers/base/fd.h"
 #include "layers/base/path.h"
 #include "layers/implied.h"
+#include "sandbox/machine.h"
 
 #include <fcntl.h>
 #include <linux/limits.h>

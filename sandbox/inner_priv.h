@@ -14,8 +14,9 @@
  */
 #pragma once
 
-#include "sandbox/machine.h"
 #include "sandbox/stack_priv.h"
+
+struct machine_mount;
 
 struct inner_entry {
 	char *path; /* owned: of the target, without symlinks */

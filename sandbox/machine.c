@@ -14,66 +14,29 @@
  * the parent's death, the container by the runtime's; machine_sweep() ends
  * what is left of the cgroup and removes the directory.
  */
-#include "sandbox/machine.h"
+#include "sandbox/machine_priv.h"
 
 #define LOG_MODULE "sandbox"
 #include "layers/base/fd.h"
 #include "layers/base/log.h"
 #include "layers/base/path.h"
-#include "sandbox/bundle_priv.h"
 #include "sandbox/cgroup_priv.h"
 #include "sandbox/child_priv.h"
-#include "sandbox/etc_priv.h"
 #include "sandbox/host.h"
-#include "sandbox/inner_priv.h"
-#include "sandbox/rootcheck_priv.h"
-#include "sandbox/runtime_priv.h"
-#include "sandbox/slot_priv.h"
-#include "sandbox/stack_priv.h"
 
-#include <assert.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 /*
  * Where we mount: the data directory is closed to the machine's ids, and this
  * is a directory that every host has and no path of a user leads through.
  */
 #define MACHINE_SCRATCH "/dev/shm"
-#define MACHINE_PATH_MAX ((size_t)128)
 #define MACHINE_CGROUPS_MAX ((size_t)64 * 1024) /* of /proc/self/cgroup */
 #define MACHINE_IDLE_MS 5000                    /* for mounts of a container that has just ended */
-
-struct machine {
-	struct store *store;
-	struct slot slot;
-	struct stack stack;
-	struct digest *diff_ids; /* of the distinct trees */
-	size_t diff_id_count;
-	enum network_mode network_mode;
-	struct network_host *hosts;
-	size_t host_count;
-	struct network *network; /* from the first run on */
-	struct machine_limits limits;
-	char runtime[256];
-	char *agent_path;
-	int machinesfd; /* opened in our mount namespace: the store's own may be older than it */
-	int treesfd;
-	int basefd; /* run/base, of all machines */
-	char scratch[MACHINE_PATH_MAX];
-	int scratchfd;
-	int rootfd;
-	struct etc etc;
-	struct inner inner;
-	bool has_extras; /* sysfs and the agent are mounted */
-	unsigned runs;
-	unsigned images; /* that were looked at */
-};
 
 /* A hybrid host's empty version 2 hierarchy makes crun refuse; behind a tmpfs it is not seen. */
 static int machine_hide_unified(struct err *err)
@@ -297,124 +260,6 @@ int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx,
 		    const struct cancel *cancel, struct err *err)
 {
 	return child_run(machine->slot.first_id, machine->rootfd, fn, ctx, cancel, err);
-}
-
-static int machine_mount_agent(const struct machine *machine, struct err *err)
-{
-	auto_close int fd = (int)syscall(SYS_open_tree, AT_FDCWD, machine->agent_path,
-					 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	auto_close int target =
-		openat(machine->scratchfd, "agent", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-
-	if (fd < 0)
-		return err_os(err, errno, "open %s", machine->agent_path);
-	if (target < 0)
-		return err_os(err, errno, "make %s/agent", machine->scratch);
-	if (syscall(SYS_move_mount, fd, "", machine->scratchfd, "agent", MOVE_MOUNT_F_EMPTY_PATH) <
-	    0)
-		return err_os(err, errno, "mount %s", machine->agent_path);
-	return 0;
-}
-
-static int machine_mount_sysfs(const struct machine *machine, struct err *err)
-{
-	auto_close int fd = -1;
-
-	if (network_sysfs(machine->network, &fd, err) < 0)
-		return -1;
-	if (mkdirat(machine->scratchfd, "sys", 0755) < 0 ||
-	    syscall(SYS_move_mount, fd, "", machine->scratchfd, "sys", MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_os(err, errno, "mount %s/sys", machine->scratch);
-	return 0;
-}
-
-/* What only a command needs, made once, when the first one comes. */
-static int machine_mount_extras(struct machine *machine, struct err *err)
-{
-	if (machine->has_extras)
-		return 0;
-	if (network_open(machine->network_mode, machine->hosts, machine->host_count,
-			 &machine->network, err) < 0)
-		return err_ctx(err, "network");
-	if (machine_mount_sysfs(machine, err) < 0 || machine_mount_agent(machine, err) < 0)
-		return -1;
-	machine->has_extras = true;
-	return network_serve(machine->network, err);
-}
-
-static int machine_write_config(const struct machine *machine, const struct bundle *bundle,
-				int dirfd, struct err *err)
-{
-	auto_buf struct buf text = BUF_WIPED(BUNDLE_MAX);
-	auto_close int fd = openat(dirfd, "config.json", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return err_os(err, errno, "make config.json in %s", machine->scratch);
-	if (bundle_format(bundle, &text, err) < 0)
-		return -1;
-	return fd_write_all(fd, text.ptr, text.len, err);
-}
-
-/* The bundle lies in a directory of this run's own: no state of an earlier one is in the way. */
-static int machine_make_bundle(struct machine *machine, const struct machine_command *command,
-			       struct runtime *runtime, int *out_dirfd, struct err *err)
-{
-	auto_buf struct buf cwd = BUF_INIT(MACHINE_PATH_MAX + 4096);
-	char root[MACHINE_PATH_MAX + 8];
-	char sysfs[MACHINE_PATH_MAX + 8];
-	char agent[MACHINE_PATH_MAX + 8];
-	char netns[64];
-	struct user user;
-	struct bundle bundle = {.id = machine->slot.id,
-				.root = root,
-				.agent = agent,
-				.sysfs = sysfs,
-				.netns = netns,
-				.user = &user,
-				.first_id = machine->slot.first_id,
-				.limits = &machine->limits,
-				.command = command};
-
-	if (rootcheck_cwd(machine->rootfd, command->cwd, &cwd, err) < 0 ||
-	    user_find_in_root(machine->rootfd, command->user, &user, err) < 0)
-		return -1;
-	bundle.cwd = cwd.ptr;
-	(void)snprintf(root, sizeof(root), "%s/root", machine->scratch);
-	(void)snprintf(sysfs, sizeof(sysfs), "%s/sys", machine->scratch);
-	(void)snprintf(agent, sizeof(agent), "%s/agent", machine->scratch);
-	(void)snprintf(netns, sizeof(netns), "/proc/%d/fd/%d", (int)getpid(),
-		       network_nsfd(machine->network));
-	if (mkdir(runtime->dir, 0700) < 0)
-		return err_os(err, errno, "make %s", runtime->dir);
-	*out_dirfd = open(runtime->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*out_dirfd < 0)
-		return err_os(err, errno, "open %s", runtime->dir);
-	return machine_write_config(machine, &bundle, *out_dirfd, err);
-}
-
-int machine_run(struct machine *machine, const struct machine_command *command, int *out_status,
-		struct err *err)
-{
-	char dir[MACHINE_PATH_MAX + 32];
-	auto_close int dirfd = -1;
-	struct runtime runtime = {.path = machine->runtime,
-				  .id = machine->slot.id,
-				  .dir = dir,
-				  .out_fd = command->out_fd,
-				  .timeout_ms = command->timeout_ms,
-				  .grace_ms = MACHINE_GRACE_MS,
-				  .cancel = command->cancel};
-
-	assert(machine->rootfd >= 0);
-	(void)snprintf(dir, sizeof(dir), "%s/run%u", machine->scratch, machine->runs++);
-	if (rootcheck_mounts(machine->rootfd, err) < 0 || machine_mount_extras(machine, err) < 0 ||
-	    etc_mount(&machine->etc, network_resolv_conf(machine->network),
-		      str_of(command->hostname), err) < 0 ||
-	    inner_mount(&machine->inner, machine->rootfd, err) < 0 ||
-	    machine_make_bundle(machine, command, &runtime, &dirfd, err) < 0)
-		return -1;
-	runtime.dirfd = dirfd;
-	return runtime_run(&runtime, out_status, err);
 }
 
 int machine_check_room(const struct machine *machine, struct err *err)
