@@ -160,10 +160,9 @@ static void ordinary_files_are_never_sparse(void **state)
 static void a_clamped_layer_depends_on_the_bytes_alone(void **state)
 {
 	static const char *const scripts[] = {
-		"truncate -s 4M f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc status=none",
-		"head -c 4M /dev/zero >f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc "
-		"status=none",
-		"fallocate -l 4M f; printf x | dd of=f bs=1 seek=2000000 conv=notrunc status=none",
+		"truncate -s 4M f; printf x | dd of=f bs=1 seek=2M conv=notrunc status=none",
+		"head -c 4M /dev/zero >f; printf x | dd of=f bs=1 seek=2M conv=notrunc status=none",
+		"fallocate -l 4M f; printf x | dd of=f bs=1 seek=2M conv=notrunc status=none",
 	};
 	struct digest first;
 

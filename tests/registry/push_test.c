@@ -29,9 +29,10 @@ static void told_hear(void *ctx, const struct push_event *event)
 }
 
 /* Push the sample from its maker's store, as repository:tag of the registry. */
-static int push(struct live *live, struct push_spec *spec, const char *name, struct told *told,
-		struct err *err)
+static int push(struct live *live, const struct push_spec *asked, const char *name,
+		struct told *told, struct err *err)
 {
+	struct push_spec spec = *asked;
 	struct reference reference;
 	struct digest digest;
 	char text[256];
@@ -40,12 +41,12 @@ static int push(struct live *live, struct push_spec *spec, const char *name, str
 	*told = (struct told){0};
 	(void)snprintf(text, sizeof(text), "%s/%s", live->registry.host, name);
 	check_ok(reference_parse(str_of(text), &reference, err), err);
-	spec->reference = &reference;
-	spec->event = told_hear;
-	spec->event_ctx = told;
-	result = push_image(live->pulling->made->store, spec, &digest, err);
+	spec.reference = &reference;
+	spec.event = told_hear;
+	spec.event_ctx = told;
+	result = push_image(live->pulling->made->store, &spec, &digest, err);
 	if (result == 0)
-		assert_true(digest_equal(&digest, &spec->manifest));
+		assert_true(digest_equal(&digest, &spec.manifest));
 	return result;
 }
 
