@@ -115,7 +115,9 @@ static int run(struct cli *cli, struct err *err)
 	int found = cli_find_store(cli, &store, err);
 	const struct fsck_options options = {
 		.store = store,
+		.worker_path = cli->worker_path,
 		.dry_run = cli_has(cli, "dry-run"),
+		.bytes_only = cli_has(cli, "quick"),
 		.tell = fsck_hear,
 		.progress = fsck_hear_progress,
 		.ctx = &cmd,
@@ -132,6 +134,7 @@ static int run(struct cli *cli, struct err *err)
 
 static const struct cli_option options[] = {
 	{"dry-run", NULL, "say what is wrong, and change nothing", false},
+	{"quick", NULL, "do not inflate layers, nor compare trees", false},
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 {
 	static const struct role roles[] = {
 		{"steps", work_all_steps}, {"context", work_context}, {"convert", work_convert},
-		{"export", work_export},   {"doctor", work_doctor},
+		{"check", work_check},     {"export", work_export},   {"doctor", work_doctor},
 	};
 
 	json_wipe_released(); /* a secret that is a variable passes through documents */

@@ -125,7 +125,9 @@ static int fsck_all(struct fsck *fsck, struct err *err)
 	fsck_find_bytes(fsck);
 	if (fsck_records(fsck, err) < 0 || fsck_lost_trees(fsck, NULL, err) < 0)
 		return -1;
-	return fsck->suspects > 0 ? fsck_make_sure(fsck, err) : 0;
+	if (fsck->suspects > 0 && fsck_make_sure(fsck, err) < 0)
+		return -1;
+	return fsck->options->bytes_only ? 0 : fsck_layers(fsck, err);
 }
 
 int fsck_run(const struct fsck_options *options, struct fsck_result *out, struct err *err)

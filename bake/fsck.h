@@ -52,7 +52,9 @@ typedef void fsck_progress_fn(void *ctx, uint64_t done, uint64_t total);
 
 struct fsck_options {
 	struct store *store;
-	bool dry_run; /* tell, and change nothing */
+	const char *worker_path; /* of hearth-worker */
+	bool dry_run;            /* tell, and change nothing */
+	bool bytes_only;         /* without 3 */
 	fsck_tell_fn *tell;
 	fsck_progress_fn *progress; /* or NULL; bytes */
 	void *ctx;

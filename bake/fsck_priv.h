@@ -26,5 +26,8 @@ static inline bool fsck_mends(const struct fsck *fsck)
 /* What records name, and whether it is there and whole. */
 int fsck_records(struct fsck *fsck, struct err *err) MUST_CHECK;
 
+/* Every layer's tar, and the tree of each, by workers. */
+int fsck_layers(struct fsck *fsck, struct err *err) MUST_CHECK;
+
 /* Trees that are recorded and gone. The collector is NULL before it is sure. */
 int fsck_lost_trees(struct fsck *fsck, struct collector *collector, struct err *err) MUST_CHECK;

@@ -37,6 +37,7 @@ int work_step(void);
 int work_steps(int (*step)(void));
 int work_pull(void);
 int work_convert(void);
+int work_check(void);
 int work_context(void);
 int work_export(void);
 int work_push(void);

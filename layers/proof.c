@@ -40,6 +40,39 @@ int proof_put(struct meta *meta, const struct digest *blob, const struct digest 
 	return meta_put(meta, PROOF_TABLE, str_of(key), record, err);
 }
 
+int proof_remove(struct meta *meta, const struct digest *blob, struct err *err)
+{
+	char key[DIGEST_TEXT_MAX];
+
+	return meta_del(meta, PROOF_TABLE, str_of(digest_format(blob, key)), err);
+}
+
+struct proof_walk {
+	proof_each_fn *fn;
+	void *ctx;
+};
+
+static int proof_visit(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct proof_walk *walk = ctx;
+	struct digest blob;
+	struct digest diff_id;
+	struct str text;
+
+	if (digest_parse(key, &blob, err) < 0 ||
+	    json_need_string(value, PROOF_TABLE, "diffId", &text, err) < 0 ||
+	    digest_parse(text, &diff_id, err) < 0)
+		return err_ctx(err, PROOF_TABLE " " STR_FMT, STR_ARG(key));
+	return walk->fn(walk->ctx, &blob, &diff_id, err);
+}
+
+int proof_each(struct meta *meta, proof_each_fn *fn, void *ctx, struct err *err)
+{
+	struct proof_walk walk = {fn, ctx};
+
+	return meta_each(meta, PROOF_TABLE, STR(""), proof_visit, &walk, err);
+}
+
 struct proof_sweep {
 	struct store *store;
 	struct meta *meta; /* writing */

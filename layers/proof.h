@@ -17,5 +17,13 @@ int proof_find(struct meta *meta, const struct digest *blob, struct digest *out,
 int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
 	      struct err *err) MUST_CHECK;
 
+/* Every record, until fn returns non-zero, which is returned. */
+typedef int proof_each_fn(void *ctx, const struct digest *blob, const struct digest *diff_id,
+			  struct err *err);
+int proof_each(struct meta *meta, proof_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* It was wrong. 1 removed, 0 was not there, -1. */
+int proof_remove(struct meta *meta, const struct digest *blob, struct err *err) MUST_CHECK;
+
 /* Forget those of blobs that are gone. */
 int proof_sweep(struct store *store, struct err *err) MUST_CHECK;

@@ -86,6 +86,38 @@ jq '.steps += ["RUN cat /first /big | wc -c"]' "$work/a.json" >"$work/b.json"
 check "a step that stands on them runs" bake "$work/b.json"
 same "after the cached ones" "$(cached)" 3
 
+# Trees: what is built upon must be what the layer says.
+tree() # FILE: where it lies among the trees
+{
+	find "$HEARTH_DATA/trees" -path "*/$1"
+}
+bake "$work/a.json" --tag a:1 >/dev/null
+hearth bake "$work/b.json" --no-cache >/dev/null 2>&1
+hearth bake "$work/b.json" >/dev/null 2>&1
+tampered() # SENTENCE COMMAND...
+{
+	local sentence=$1
+	shift
+	"$@"
+	mended "$sentence" '^tree sha256:[0-9a-f]{64}: differs from its layer'
+	spec "$work/c.json" "$base" "RUN echo first > /first" "RUN cat /first; echo $SECONDS.$RANDOM > /c"
+	check "$sentence: a step on it runs" bake "$work/c.json"
+	same "$sentence: it was made again" "$(cat "$(tree first | head -n 1)")" first
+	check "$sentence: right" hearth fsck
+}
+spec "$work/c.json" "$base" "RUN echo first > /first" "RUN cat /first > /c"
+bake "$work/c.json" >/dev/null
+tampered "a truncated file" truncate -s 0 "$(tree first)"
+tampered "a changed byte" sed -i s/first/furst/ "$(tree first)"
+tampered "another mode" chmod 600 "$(tree first)"
+tampered "another owner" chown 7:7 "$(tree first)"
+tampered "a file that is gone" rm "$(tree first)"
+tampered "a file more" touch "$(dirname "$(tree first)")/more"
+tampered "a symlink instead" ln -sf /etc/passwd "$(tree first)"
+truncate -s 0 "$(tree first)"
+check "--quick does not look at trees" hearth fsck --quick
+refused "else it is damage" 65 'differs' hearth fsck
+
 # Beside whatever runs there is no false alarm.
 for i in 1 2 3 4 5 6; do
 	spec "$work/busy.json" "$base" "RUN head -c 2000000 /dev/urandom > /$i" "RUN echo $i > /n"
