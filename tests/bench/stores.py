@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows: the store itself, filled by a program of the tests."""
+import time
+
+from measure import run
+
+
+def collect(bench):
+    """What 10,000 images take, half of which have a tag, and what would go."""
+    data = bench.fresh("many") / "data"
+    bench.filler(data, "images", "10000")
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: run(
+        bench.hearth, "gc", "--all", "--dry-run", "--data", data))
+    bench.row("gc --dry-run of 10,000 images", samples, ("1,000 ms", lambda m: m["hearth"] <= 1000))
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: run(bench.hearth, "du", "--data", data))
+    bench.row("du of 10,000 images", samples, ("1,000 ms", lambda m: m["hearth"] <= 1000))
+    bench.row("gc of 5,000 of them", {"hearth": [run(bench.hearth, "gc", "--all", "--data", data)]},
+              ("(no aim)", lambda m: True))
+
+
+def rounds(bench):
+    """A store is filled and collected ten times, beside one that is new."""
+    data = bench.fresh("rounds") / "data"
+    for seed in range(1, 11):
+        bench.filler(data, "fill", "256", str(seed))
+        run(bench.hearth, "gc", "--data", data)
+    new = bench.turns(3, hearth=lambda: float(bench.filler(data, "fill", "128", str(time.time_ns() % 10**9))),
+                      fresh=lambda: float(bench.filler(bench.fresh("filled") / "data", "fill", "128", "11")))
+    bench.row("writes after ten rounds, 128 MiB", {"hearth": new["hearth"], "a new store": new["fresh"]},
+              ("2 x a new store", lambda m: m["hearth"] <= 2 * m["a new store"]))
+    disk, live = map(int, bench.filler(data, "account").split())
+    bench.row("the file after ten rounds", {"hearth": [disk / 2**20], "in use": [live / 2**20]},
+              ("1.3 x in use", lambda m: m["hearth"] <= 1.3 * m["in use"]), "MiB")
