@@ -6,20 +6,23 @@
 #include "registry/credentials.h"
 #include "registry/reference.h"
 
-#define ACCESS_OPTIONS_REGISTRY                                                              \
-	{"plain-http", NULL, "speak HTTP to the registry; loopback needs no asking", false}, \
-	{                                                                                    \
-		"ca-file", "FILE", "trust these certificates for the registry, too", false   \
+#define ACCESS_OPTIONS_REGISTRY                                                             \
+	{"plain-http", NULL, "speak HTTP to the registry; to loopback it is spoken anyway", \
+	 false},                                                                            \
+	{                                                                                   \
+		"ca-file", "FILE", "trust these certificates for the registry, too", false  \
 	}
-#define ACCESS_OPTIONS                                                                         \
-	ACCESS_OPTIONS_REGISTRY,                                                               \
-	{                                                                                      \
-		"max-layer-bytes", "N", "refuse a layer that inflates to more (64 GiB)", false \
+#define ACCESS_OPTIONS                                                                             \
+	ACCESS_OPTIONS_REGISTRY,                                                                   \
+	{                                                                                          \
+		"max-layer-bytes", "N", "refuse a layer that inflates to more; 64 GiB by default", \
+			false                                                                      \
 	}
-#define ACCESS_OPTIONS_LOGIN                                                                  \
-	{"username", "NAME", "with --password-stdin; else Docker's config.json says", false}, \
-	{                                                                                     \
-		"password-stdin", NULL, "read the password from standard input", false        \
+#define ACCESS_OPTIONS_LOGIN                                                              \
+	{"username", "NAME",                                                              \
+	 "log in as NAME, with --password-stdin; else Docker's config.json says", false}, \
+	{                                                                                 \
+		"password-stdin", NULL, "read the password from standard input", false    \
 	}
 
 /*

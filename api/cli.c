@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define CLI_HELP_COLUMN 30 /* where the explanations start */
+#define CLI_HELP_WIDTH 80
 
 static int cli_find_option(const struct cli_command *command, struct str name)
 {
@@ -164,6 +165,27 @@ const char *cli_text(const struct cli *cli, const char *option)
 	return values.count > 0 ? values.at[values.count - 1] : NULL;
 }
 
+/* What an option does, in lines of CLI_HELP_WIDTH at most. */
+static void cli_print_words(const char *text, FILE *out)
+{
+	struct str rest = str_of(text);
+	struct str word;
+	size_t column = 0;
+
+	while (str_cut(&rest, ' ', &word)) {
+		const char *before = column > 0 ? " " : "";
+
+		if (column + 1 + word.len > CLI_HELP_WIDTH - CLI_HELP_COLUMN) {
+			(void)fprintf(out, "\n%*s", CLI_HELP_COLUMN, "");
+			before = "";
+			column = 0;
+		}
+		(void)fprintf(out, "%s" STR_FMT, before, STR_ARG(word));
+		column += strlen(before) + word.len;
+	}
+	(void)fputc('\n', out);
+}
+
 void cli_print_help(const struct cli_command *command, FILE *out)
 {
 	(void)fprintf(out, "hearth %s%s%s [OPTIONS]\n\n%s\n%s%s\nOptions:\n", command->name,
@@ -174,8 +196,10 @@ void cli_print_help(const struct cli_command *command, FILE *out)
 		int width = fprintf(out, "  --%s%s%s", option->name, option->value ? " " : "",
 				    option->value ? option->value : "");
 
-		(void)fprintf(out, "%*s%s\n", width < CLI_HELP_COLUMN ? CLI_HELP_COLUMN - width : 1,
-			      "", option->help);
+		if (width >= CLI_HELP_COLUMN)
+			width = fprintf(out, "\n") - 1;
+		(void)fprintf(out, "%*s", CLI_HELP_COLUMN - width, "");
+		cli_print_words(option->help, out);
 	}
 }
 

@@ -89,10 +89,12 @@ extern const struct cli_command cli_completion;
 extern const struct cli_command cli_manual;
 
 /* The options that every command has. */
-#define CLI_OPTION_DATA                                                                           \
-	{                                                                                         \
-		"data", "DIR", "the data directory (else HEARTH_DATA; /var/lib/hearth for root)", \
-			false                                                                     \
+#define CLI_OPTION_DATA                                                                   \
+	{                                                                                 \
+		"data", "DIR",                                                            \
+			"the data directory; else HEARTH_DATA says which, and root's is " \
+			"/var/lib/hearth",                                                \
+			false                                                             \
 	}
 #define CLI_OPTION_HELP                               \
 	{                                             \

@@ -320,16 +320,17 @@ static int run(struct cli *cli, struct err *err)
 
 static const struct cli_option options[] = {
 	SPEC_FILE_OPTIONS,
-	{"add-host", "NAME=ADDR[:PORT]", "where a name lives, for the steps", true},
+	{"add-host", "NAME=ADDR[:PORT]", "say to the steps where a name lives", true},
 	SECRET_OPTION,
 	{"pull", NULL, "ask the registry although the base is here", false},
 	{"no-cache", NULL, "run every step anew", false},
 	{"from-step", "N", "run step N and those after it anew", false},
-	{"compression", "KIND", "of the image's own layers: zstd (default) or gzip", false},
+	{"compression", "KIND", "store the image's own layers as zstd (the default) or gzip",
+	 false},
 	{"tag", "NAME[:TAG]", "name the image in the store", true},
-	{"push", "REFERENCE", "push the image there, too, as the spec's push says", true},
+	{"push", "REF", "push the image there, too, as the spec's `push` says", true},
 	{"output", "DEST", "write the image as hearth export does, too", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	PROGRESS_OPTION,
 	ACCESS_OPTIONS,
 	{"runtime", "NAME", "crun, runc, or the path of another OCI runtime", false},
 	CLI_OPTION_JSON,
@@ -340,18 +341,16 @@ static const struct cli_option options[] = {
 const struct cli_command cli_bake = {
 	.name = "bake",
 	.arguments = "SPEC",
-	.summary = "bake an image from a spec; prints its digest",
-	.detail = "SPEC is a file (or -) with an agent object or its image as JSON:\n"
+	.summary = "bake an image from a spec, and print its digest",
+	.detail = "SPEC is a file, or - for standard input: an agent object or its image as JSON.\n"
 		  "  {\"base\": \"debian:bookworm-slim\", \"steps\": [\"RUN apt-get update\"]}\n"
 		  "Steps are RUN, COPY, ENV and WORKDIR. A step that ran before is CACHED.\n"
 		  "\n"
-		  "Exit codes: 0 done, 1 a command failed, 64 wrong usage or spec, 65 a step "
-		  "refused,\n"
-		  "too large or damaged, 66 not found, 69 not possible here or a registry failed, "
-		  "70 a system\n"
-		  "call failed or nobody reads the digest, 74 disk full, 75 try again, 77 no "
-		  "access,\n"
-		  "130 cancelled.\n",
+		  "Exit codes: 0 done, 1 a step's command failed, 64 the command line, or a key\n"
+		  "or value of the spec, is wrong, 65 a step is refused, or input is too large or\n"
+		  "corrupt, 66 not found, 69 the host or a registry cannot, 70 internal, or\n"
+		  "nobody reads the result, 74 the disk is full, 75 try again later, 77 not\n"
+		  "allowed, 130 cancelled.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

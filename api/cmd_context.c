@@ -55,9 +55,9 @@ static const struct cli_option options[] = {
 const struct cli_command cli_context = {
 	.name = "context",
 	.arguments = "put DIR|TAR|-",
-	.summary = "store what COPY reads; prints its digest",
-	.detail = "The digest can be given to hearth bake --context, on this data directory.\n"
-		  "DIR is packed without owners and times, in byte order of names, so equal\n"
+	.summary = "store what COPY reads, and print its digest",
+	.detail = "The digest can be given to hearth bake --context, on this data directory. DIR\n"
+		  "is packed without owners and times, in byte order of names, so equal\n"
 		  "directories have one digest. A TAR may be plain, or in gzip or zstd.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

@@ -3,6 +3,7 @@
 #include "api/export.h"
 #include "api/fetch.h"
 #include "api/human.h"
+#include "api/progress.h"
 #include "api/send.h"
 #include "api/settings.h"
 #include "bake/convert_request.h"
@@ -190,9 +191,11 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"platform", "OS/ARCH|all", "which image of several, or the index with all", false},
-	{"compression", "KIND", "of the layers there: zstd or gzip; as they are by default", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	{"platform", "OS/ARCH|all",
+	 "of several images that of this platform, or with all the index", false},
+	{"compression", "KIND",
+	 "convert the layers to zstd or gzip; by default they stay as they are", false},
+	PROGRESS_OPTION,
 	ACCESS_OPTIONS_REGISTRY,
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
@@ -202,11 +205,11 @@ static const struct cli_option options[] = {
 const struct cli_command cli_copy = {
 	.name = "copy",
 	.arguments = "SOURCE DEST",
-	.summary = "copy an image from anywhere to anywhere; prints its digest",
-	.detail = "Each is a registry's HOST/NAME[:TAG] or a place as of hearth import and hearth "
-		  "export;\na SOURCE may be a tag that was given here. Blobs stay as they are and "
-		  "are "
-		  "kept in\nthe store until they are collected.\n",
+	.summary = "copy an image from anywhere to anywhere, and print its digest",
+	.detail =
+		"SOURCE and DEST are a registry's [HOST[:PORT]/]NAME[:TAG], or a place as hearth\n"
+		"import and hearth export know it. SOURCE may be a tag that was given here, too.\n"
+		"Blobs stay as they are, and are kept in the store until they are collected.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 2,

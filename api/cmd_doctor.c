@@ -60,8 +60,8 @@ const struct cli_command cli_doctor = {
 	.name = "doctor",
 	.arguments = "",
 	.summary = "say what this host can and cannot do",
-	.detail = "Tries kernel features, runtime, cgroups and network rules for real.\n"
-		  "Ends with 69 when something that steps need is missing.\n",
+	.detail = "Kernel features, the runtime, cgroups and network rules are tried for real.\n"
+		  "The exit code is 69 when something is missing that steps need.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 0,

@@ -3,6 +3,7 @@
 #include "api/export.h"
 #include "api/human.h"
 #include "api/lookup.h"
+#include "api/progress.h"
 #include "api/settings.h"
 
 #include <string.h>
@@ -64,8 +65,9 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"platform", "OS/ARCH|all", "which image of several, or the index with all", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	{"platform", "OS/ARCH|all",
+	 "of several images that of this platform, or with all the index", false},
+	PROGRESS_OPTION,
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,
@@ -75,12 +77,12 @@ const struct cli_command cli_export = {
 	.name = "export",
 	.arguments = "IMAGE DEST",
 	.summary = "write an image as a layout or an archive",
-	.detail = "IMAGE is a tag, a digest, or the beginning of one. DEST is one of\n"
-		  "  oci:DIR[:TAG]              an OCI layout; others in it stay\n"
+	.detail = "IMAGE is a tag, a digest, or the beginning of a digest. DEST is one of\n"
+		  "  oci:DIR[:TAG]              an OCI layout; other images in it stay\n"
 		  "  oci-archive:FILE[:TAG]     a tar of one\n"
 		  "  docker-archive:FILE[:REF]  what docker load reads\n"
-		  "The FILE - is standard output. A file is replaced when the new one is whole "
-		  "and\ndurable, and not before.\n",
+		  "The FILE - is standard output. A file is replaced when the new one is whole\n"
+		  "and durable, and not before.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 2,

@@ -195,9 +195,10 @@ static int run(struct cli *cli, struct err *err)
 
 static const struct cli_option options[] = {
 	{"keep", "N", "remove all but the newest N images of each slug", false},
-	{"unused-for", "DURATION", "remove what was not used for so long: 36h, 30d", false},
-	{"max-size", "BYTES", "then, while the store takes more, the least recently used", false},
-	{"min-free", "BYTES", "or while its file system has less", false},
+	{"unused-for", "DURATION", "remove what was not used for so long", false},
+	{"max-size", "SIZE", "while the store takes more, remove what is cheapest to make again",
+	 false},
+	{"min-free", "SIZE", "the same while its file system has less room", false},
 	{"all", NULL, "remove everything that no tag needs", false},
 	{"dry-run", NULL, "only say what would go", false},
 	CLI_OPTION_JSON,
@@ -209,12 +210,15 @@ const struct cli_command cli_gc = {
 	.name = "gc",
 	.arguments = "",
 	.summary = "remove what nothing needs, and give its space back",
-	.detail = "What no tag, image or cached step names always goes. With options more does: "
-		  "images\nwithout a tag, and cached steps that no image needs. For a size, the "
-		  "cheapest to make\nagain goes first: unpacked layers, caches of RUN's mounts, "
-		  "steps, images. What is tagged, "
-		  "or in use by a\nrunning bake, pull or push, never goes; hearth rm takes a tag "
-		  "away.\n",
+	.detail =
+		"What no tag, image or cached step names always goes. With options more goes:\n"
+		"images without a tag, and cached steps that no image needs. For a size, what is\n"
+		"cheapest to make again goes first: unpacked layers, caches of RUN's mounts,\n"
+		"steps, images. What has a tag, or is in use by a running bake, pull or push,\n"
+		"never goes; hearth rm takes a tag away.\n"
+		"\n"
+		"A SIZE is a number of bytes, or has a unit: 500M, 20G, 20Gi. A DURATION has a\n"
+		"unit: 90m, 36h, 30d, 4w.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 0,

@@ -4,6 +4,8 @@
 #include "api/cli.h"
 #include "api/fetch.h"
 #include "api/human.h"
+#include "api/lookup.h"
+#include "api/progress.h"
 #include "api/settings.h"
 #include "registry/transport.h"
 
@@ -111,10 +113,10 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"tag", "NAME[:TAG]", "what to call it, instead of what it is called there", false},
-	{"platform", "OS/ARCH", "which image of several; the host's by default", false},
-	{"max-layer-bytes", "N", "refuse a layer that inflates to more (64 GiB)", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	{"tag", "NAME[:TAG]", "call it this, and not as it is called there", false},
+	LOOKUP_OPTION_PLATFORM,
+	{"max-layer-bytes", "N", "refuse a layer that inflates to more; 64 GiB by default", false},
+	PROGRESS_OPTION,
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,
@@ -123,15 +125,15 @@ static const struct cli_option options[] = {
 const struct cli_command cli_import = {
 	.name = "import",
 	.arguments = "SOURCE",
-	.summary = "take in an image of a layout or an archive; prints its digest",
+	.summary = "take in an image of a layout or an archive, and print its digest",
 	.detail = "SOURCE is one of\n"
 		  "  oci:DIR[:TAG]              an OCI layout\n"
 		  "  oci-archive:FILE[:TAG]     a tar of one\n"
 		  "  docker-archive:FILE[:REF]  what docker save wrote\n"
 		  "  -                          an archive of either kind, from standard input\n"
-		  "An archive may be compressed by gzip or zstd. Of several images one is "
-		  "named behind\nthe place. Without --tag an image keeps the names that it has "
-		  "there.\n",
+		  "An archive may be compressed by gzip or zstd. Where a place holds several\n"
+		  "images, the TAG or REF says which. Without --tag an image keeps the names that\n"
+		  "it has there.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

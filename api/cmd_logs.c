@@ -229,11 +229,11 @@ const struct cli_command cli_logs = {
 	.name = "logs",
 	.arguments = "IMAGE [STEP]",
 	.summary = "print what the steps of an image wrote",
-	.detail = "IMAGE is a tag, a digest, or the beginning of one, of an image that was baked "
-		  "here,\n"
-		  "or the key of a step that failed, as the failed bake says it. STEP is a number\n"
-		  "from 1: of that step alone the log is printed, byte for byte unless on a "
-		  "terminal.\n",
+	.detail =
+		"IMAGE is a tag, a digest, or the beginning of a digest, of an image that was\n"
+		"baked here; or the key of a step that failed, as the failed bake says it. STEP\n"
+		"is a number from 1: the log of that step alone is printed, byte for byte unless\n"
+		"on a terminal.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -4,6 +4,8 @@
 #include "api/cli.h"
 #include "api/fetch.h"
 #include "api/human.h"
+#include "api/lookup.h"
+#include "api/progress.h"
 #include "api/settings.h"
 
 static void pull_print(const struct cli *cli, const json_t *answer)
@@ -63,22 +65,17 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"platform", "OS/ARCH", "which image of several; the host's by default", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
-	ACCESS_OPTIONS,
-	ACCESS_OPTIONS_LOGIN,
-	CLI_OPTION_JSON,
-	CLI_OPTION_DATA,
-	CLI_OPTION_HELP,
+	LOOKUP_OPTION_PLATFORM, PROGRESS_OPTION, ACCESS_OPTIONS,  ACCESS_OPTIONS_LOGIN,
+	CLI_OPTION_JSON,        CLI_OPTION_DATA, CLI_OPTION_HELP,
 };
 
 const struct cli_command cli_pull = {
 	.name = "pull",
-	.arguments = "REFERENCE",
-	.summary = "fetch an image; prints its digest",
+	.arguments = "REF",
+	.summary = "fetch an image, and print its digest",
 	.detail =
-		"REFERENCE is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or a place as of hearth import.\n"
-		"Credentials are read from Docker's config.json, and its helpers asked.\n",
+		"REF is [HOST[:PORT]/]NAME[:TAG][@DIGEST], or a place as hearth import knows it.\n"
+		"Credentials are read from Docker's config.json, and its helpers are asked.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -2,6 +2,7 @@
 /* cmd_push.c - `hearth push`: an image of the store, to a registry. */
 #include "api/human.h"
 #include "api/lookup.h"
+#include "api/progress.h"
 #include "api/send.h"
 #include "api/settings.h"
 
@@ -87,8 +88,8 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"platform", "OS/ARCH", "the image of one platform, not the whole index", false},
-	{"progress", "KIND", "auto, tty, plain or json; on standard error", false},
+	{"platform", "OS/ARCH", "the image of this platform alone, and not the index", false},
+	PROGRESS_OPTION,
 	ACCESS_OPTIONS_REGISTRY,
 	ACCESS_OPTIONS_LOGIN,
 	CLI_OPTION_JSON,
@@ -98,13 +99,14 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_push = {
 	.name = "push",
-	.arguments = "IMAGE [REFERENCE]",
-	.summary = "send an image to a registry; prints its digest",
-	.detail = "IMAGE is a tag, a digest, or the beginning of one; REFERENCE, where to, is\n"
-		  "HOST[:PORT]/NAME[:TAG], and IMAGE itself where it is left out.\n"
-		  "What the registry has is not sent. Of an image for several platforms all go,\n"
-		  "if all are here, else the one that is.\n"
-		  "Credentials are read from Docker's config.json, and its helpers asked.\n",
+	.arguments = "IMAGE [REF]",
+	.summary = "send an image to a registry, and print its digest",
+	.detail =
+		"IMAGE is a tag, a digest, or the beginning of a digest. REF says where it goes,\n"
+		"HOST[:PORT]/NAME[:TAG]; without one, IMAGE does. What the registry has is not\n"
+		"sent. Of an image for several platforms all go if all are here, else the one\n"
+		"that is. Credentials are read from Docker's config.json, and its helpers are\n"
+		"asked.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

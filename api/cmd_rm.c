@@ -183,9 +183,10 @@ const struct cli_command cli_rm = {
 	.name = "rm",
 	.arguments = "IMAGE...",
 	.summary = "remove tags and images, and what only they needed",
-	.detail = "IMAGE is a tag, or a digest or its beginning. A tag goes, and its image with "
-		  "the last one;\na digest takes all of its tags along. What other images share "
-		  "stays.\n",
+	.detail =
+		"IMAGE is a tag, a digest, or the beginning of a digest. A tag goes, and with the\n"
+		"last one its image; a digest takes all of its tags along. What other images\n"
+		"share stays.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

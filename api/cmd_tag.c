@@ -59,9 +59,9 @@ static const struct cli_option options[] = {
 const struct cli_command cli_tag = {
 	.name = "tag",
 	.arguments = "IMAGE NAME[:TAG]",
-	.summary = "give an image one more name; prints its digest",
-	.detail = "IMAGE is a tag, a digest, or the beginning of one. A name that stands for "
-		  "another image\nstands for this one from then on.\n",
+	.summary = "give an image one more name, and print its digest",
+	.detail = "IMAGE is a tag, a digest, or the beginning of a digest. A name that stands for\n"
+		  "another image stands for this one from then on.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 2,

@@ -48,9 +48,10 @@ uint64_t lookup_size(const struct lookup *lookup);
  * close. ERR_NOT_FOUND says what to do; ERR_INVALID for the beginning of a digest that fits
  * several.
  */
-#define LOOKUP_OPTION_PLATFORM                                                                \
-	{                                                                                     \
-		"platform", "OS/ARCH", "which image of several; the host's by default", false \
+#define LOOKUP_OPTION_PLATFORM                                                                  \
+	{                                                                                       \
+		"platform", "OS/ARCH",                                                          \
+			"of several images that of this platform; the host's by default", false \
 	}
 int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 	MUST_CHECK;

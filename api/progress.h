@@ -17,6 +17,12 @@
 
 #include <stdio.h>
 
+/* Of every command that may take long. */
+#define PROGRESS_OPTION                                                                  \
+	{                                                                                \
+		"progress", "KIND", "auto, tty, plain or json; on standard error", false \
+	}
+
 struct progress;
 
 struct progress_type {

@@ -5,9 +5,10 @@
 #include "api/cli.h"
 #include "bake/secrets.h"
 
-#define SECRET_OPTION                                                                         \
-	{                                                                                     \
-		"secret", "id=N,src=FILE|env=V", "a secret for RUN --mount=type=secret", true \
+#define SECRET_OPTION                                                                \
+	{                                                                            \
+		"secret", "id=ID,src=FILE|env=NAME",                                 \
+			"give a file or a variable to RUN --mount=type=secret", true \
 	}
 
 /* Read all that are given. ERR_NOT_FOUND for a file or a variable that is not there. */

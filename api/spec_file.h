@@ -5,13 +5,13 @@
 #include "api/cli.h"
 #include "bake/spec.h"
 
-#define SPEC_FILE_OPTIONS                                                                      \
-	{"base", "REF", "use this base instead of the spec's", false},                         \
-		{"context", "DIR|TAR|-|DIGEST", "what COPY reads", false},                     \
-		{"source-date-epoch", "SECONDS", "bake reproducibly; later times become this", \
-		 false},                                                                       \
-	{                                                                                      \
-		"platform", "OS/ARCH", "of the base; the host's by default", false             \
+#define SPEC_FILE_OPTIONS                                                                          \
+	{"base", "REF", "use this base instead of the spec's", false},                             \
+		{"context", "DIR|TAR|-|DIGEST", "what COPY reads, instead of the spec's", false},  \
+		{"source-date-epoch", "SECONDS", "bake reproducibly: later times become this one", \
+		 false},                                                                           \
+	{                                                                                          \
+		"platform", "OS/ARCH", "bake for this platform; for the host's by default", false  \
 	}
 
 /* Warnings about it go to standard error. ERR_NOT_FOUND for a file that is not there. */

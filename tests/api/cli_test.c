@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/cli.h"
+#include "api/commands.h"
 #include "tests/check.h"
 
 #include <string.h>
@@ -8,6 +9,8 @@ static const struct cli_option options[] = {
 	{"base", "REF", "a value", false},
 	{"tag", "NAME", "a value that repeats", true},
 	{"no-cache", NULL, "a switch", false},
+	{"a-long-name-with-a-long-value", "NAME=VALUE",
+	 "what needs more words than there is room for in one line behind it", false},
 	CLI_OPTION_HELP,
 };
 
@@ -114,6 +117,30 @@ static void help_needs_no_argument_and_lists_every_option(void **state)
 	cli_done(&cli);
 }
 
+static void check_width(const struct cli_command *shown)
+{
+	static char text[16 * 1024];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	struct str rest;
+	struct str line;
+
+	cli_print_help(shown, out);
+	assert_int_equal(fclose(out), 0);
+	rest = str_of(text);
+	while (str_cut(&rest, '\n', &line)) {
+		if (line.len > 80)
+			fail_msg("hearth %s --help: " STR_FMT, shown->name, STR_ARG(line));
+	}
+}
+
+static void help_is_no_wider_than_a_terminal(void **state)
+{
+	(void)state;
+	check_width(&command);
+	for (size_t i = 0; commands[i]; i++)
+		check_width(commands[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +148,7 @@ int main(void)
 		cmocka_unit_test(two_dashes_end_the_options),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(help_needs_no_argument_and_lists_every_option),
+		cmocka_unit_test(help_is_no_wider_than_a_terminal),
 	};
 
 	return cmocka_run_group_tests_name("api/cli", tests, NULL, NULL);
