@@ -147,8 +147,8 @@ const struct cli_command cli_fsck = {
 	.detail =
 		"Everything is hashed and compared, beside whatever runs. What is damaged is\n"
 		"named and removed, with the records that need it, so that the next bake or pull\n"
-		"makes it again; trees and counts are repaired. Ends with 65 if there was "
-		"damage.\n",
+		"makes it again; trees and counts are repaired. The exit code is 65 when there\n"
+		"was damage.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.run = run,
