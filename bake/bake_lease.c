@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* bake_lease.c - what a bake has found, named in its lease before it rests. */
 #include "bake/bake_priv.h"
 #include "bake/gc.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* fsck_records.c - records of what is not whole, and of trees whose directories are gone. */
 #include "bake/fsck_priv.h"
 
 #include "bake/image.h"

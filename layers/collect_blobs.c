@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect_blobs.c - blobs that nothing leads to, in batches; what they hold
+ * alone is counted first.
+ */
 #include "layers/blob_priv.h"
 #include "layers/collect_priv.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* collect_trees.c - trees that nothing leads to. */
 #include "layers/collect_priv.h"
 #include "layers/trash_priv.h"
 #include "layers/tree_priv.h"

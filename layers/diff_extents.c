@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* diff_extents.c - where a sparse file has data. */
 #include "layers/base/fd.h"
 #include "layers/diff_priv.h"
 

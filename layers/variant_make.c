@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* variant_make.c - a layer read in one codec and written in the other. */
 #include "layers/inflate_priv.h"
 #include "layers/layer.h"
 #include "layers/variant.h"

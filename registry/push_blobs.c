@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* push_blobs.c - the blobs of one document, sent on several lanes. */
 #include "layers/base/clock.h"
 #include "layers/blob.h"
 #include "registry/push_priv.h"

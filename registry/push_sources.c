@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push_sources.c - repositories of the same registry that a blob was pulled
+ * from: it is mounted from there.
+ */
 #include "layers/blob.h"
 #include "registry/push_priv.h"
 #include "registry/tag.h"
