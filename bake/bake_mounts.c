@@ -58,7 +58,7 @@ int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake
 	for (size_t i = 0; i < ready->mounts.count; i++) {
 		struct mount *mount = &ready->mounts.at[i];
 
-		if (mount->type != MOUNT_BIND)
+		if (mount->type != MOUNT_BIND && !mount->from)
 			continue;
 		bake_end_snapshot(bake); /* it must not span the reading of files, or a pull */
 		if (mount->from ? bake_find_bind(bake, mount, out, err) < 0

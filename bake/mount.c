@@ -193,17 +193,6 @@ static int mount_read_id(const struct mount_fields *fields, struct mount *mount,
 	return 0;
 }
 
-static int mount_read_cache(const struct mount_fields *fields, struct mount *mount, struct err *err)
-{
-	if (fields->key[MOUNT_OPTION_FROM] || fields->key[MOUNT_OPTION_SOURCE])
-		return err_set(err, ERR_REFUSED,
-			       "a cache mount with from or source is not supported yet: fill it "
-			       "in the command");
-	if (mount_read_sharing(fields, mount, err) < 0)
-		return -1;
-	return mount_read_id(fields, mount, err);
-}
-
 static int mount_read_secret(const struct mount_fields *fields, struct mount *mount,
 			     struct err *err)
 {
@@ -250,6 +239,33 @@ static int mount_read_bind(const struct mount_fields *fields, struct mount *moun
 	mount->source = str_dup(source ? str_of(source) : STR("/"));
 	mount->from = from ? str_dup(str_of(from)) : NULL;
 	return 0;
+}
+
+/* What fills a new cache is a directory, with a mode and an owner. */
+static int mount_read_seed(const struct mount_fields *fields, struct mount *mount, struct err *err)
+{
+	static const enum mount_option own[] = {MOUNT_OPTION_MODE, MOUNT_OPTION_UID,
+						MOUNT_OPTION_GID};
+	const char *from = fields->value[MOUNT_OPTION_FROM];
+
+	if (!from && fields->key[MOUNT_OPTION_SOURCE])
+		return err_set(err, ERR_REFUSED, "%s without from: a cache is filled from an image",
+			       fields->key[MOUNT_OPTION_SOURCE]);
+	for (size_t i = 0; from && i < sizeof(own) / sizeof(own[0]); i++) {
+		if (fields->key[own[i]])
+			return err_set(err, ERR_REFUSED,
+				       "both from and %s: what an image fills has the mode and "
+				       "owner that it has there",
+				       fields->key[own[i]]);
+	}
+	return from ? mount_read_bind(fields, mount, err) : 0;
+}
+
+static int mount_read_cache(const struct mount_fields *fields, struct mount *mount, struct err *err)
+{
+	if (mount_read_sharing(fields, mount, err) < 0 || mount_read_seed(fields, mount, err) < 0)
+		return -1;
+	return mount_read_id(fields, mount, err);
 }
 
 static int mount_read(const struct mount_fields *fields, struct mount *mount, struct err *err)

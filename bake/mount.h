@@ -7,7 +7,8 @@
  *	key    : in any case; each once, and only where its type has it
  *
  *	type   bind (default)  from source target ro rw
- *	       cache           id target sharing=shared|private|locked mode uid gid ro rw
+ *	       cache           id target sharing=shared|private|locked ro rw,
+ *	                       and mode uid gid, or from source: what fills a new one
  *	       secret          id or source, target, env, required, mode uid gid
  *	       tmpfs           target size ro rw
  *
@@ -31,8 +32,8 @@ enum mount_type { MOUNT_BIND, MOUNT_CACHE, MOUNT_SECRET, MOUNT_TMPFS };
 struct mount {
 	enum mount_type type;
 	char *target; /* absolute and clean; NULL: a secret that is a variable alone */
-	char *source; /* bind: in the context or the image */
-	char *from;   /* bind: an image, or NULL for the context */
+	char *source; /* bind: in the context or the image; cache: in the image */
+	char *from;   /* an image; NULL: bind: the context, cache: it starts empty */
 	char *id;     /* cache, secret */
 	char *env;    /* secret: the variable that it is given in, or NULL */
 	enum cache_sharing sharing;

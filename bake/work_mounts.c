@@ -20,6 +20,7 @@ struct gathering {
 	int log_fd;
 	const struct cancel *cancel;
 	struct work_mounts *to;
+	size_t seed; /* the mount that says what fills the cache at hand */
 };
 
 static void *work_new_array(size_t count, size_t size)
@@ -39,69 +40,6 @@ static void work_say_waiting(void *ctx, const struct cache_spec *spec)
 	(void)dprintf(gathering->log_fd,
 		      "hearth: waiting for the cache " STR_FMT ", which another step is using\n",
 		      STR_ARG(spec->id));
-}
-
-static bool work_is_cache(const struct mount *mount, const char *id)
-{
-	return mount->type == MOUNT_CACHE && strcmp(mount->id, id) == 0;
-}
-
-/* The next id of a cache behind the last one, so that all steps lock in one order. */
-static const struct mount *work_next_cache(const struct task *task, const char *last)
-{
-	const struct mount *next = NULL;
-
-	for (size_t i = 0; i < task->mount_count; i++) {
-		const struct mount *mount = &task->mounts[i].mount;
-
-		if (mount->type == MOUNT_CACHE && (!last || strcmp(mount->id, last) > 0) &&
-		    (!next || strcmp(mount->id, next->id) < 0))
-			next = mount;
-	}
-	return next;
-}
-
-/* All mounts of one id are one cache, shared as the strictest of them says. */
-static int work_open_cache(struct gathering *gathering, const struct mount *first, struct err *err)
-{
-	const struct task *task = gathering->task;
-	struct work_mounts *to = gathering->to;
-	struct cache *cache = &to->caches[to->cache_count];
-	struct cache_spec spec = {
-		.id = str_of(first->id),
-		.platform = str_of(task->platform),
-		.mode = first->mode,
-		.uid = first->uid,
-		.gid = first->gid,
-	};
-
-	for (size_t i = 0; i < task->mount_count; i++) {
-		const struct mount *mount = &task->mounts[i].mount;
-
-		if (work_is_cache(mount, first->id) && mount->sharing > spec.sharing)
-			spec.sharing = mount->sharing;
-	}
-	*cache = CACHE_INIT;
-	if (cache_open(gathering->store, &spec, work_say_waiting, gathering, gathering->cancel,
-		       cache, err) < 0)
-		return err_ctx(err, "cache %s", first->id);
-	to->cache_count++;
-	for (size_t i = 0; i < task->mount_count; i++) {
-		if (work_is_cache(&task->mounts[i].mount, first->id))
-			to->at[i].fd = cache->fd;
-	}
-	return 0;
-}
-
-static int work_open_caches(struct gathering *gathering, struct err *err)
-{
-	const struct mount *next = NULL;
-
-	while ((next = work_next_cache(gathering->task, next ? next->id : NULL))) {
-		if (work_open_cache(gathering, next, err) < 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* A machine of which only the view of its trees is wanted. */
@@ -158,13 +96,14 @@ static int work_copy_from(const struct gathering *gathering, size_t i, struct co
  * A copy: the step sees what its key says even while the context changes, and
  * may write to it where it says rw. A context's files are the image's root's.
  */
-static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd, struct err *err)
+static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd, const char *name,
+			  struct err *err)
 {
 	const struct mount *mount = &gathering->task->mounts[i].mount;
 	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
 	struct copy_spec spec = {
 		.sources = {.fd = WORK_FD_CONTEXT, .count = 1, .whole = true},
-		.destination = "/" WORK_BIND_NAME,
+		.destination = name,
 		.workdir = "/",
 		.content = &mount->content,
 		.cancel = gathering->cancel,
@@ -196,7 +135,7 @@ static int work_open_bind(struct gathering *gathering, size_t i, struct err *err
 	dirfd = openat(to->staging.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return err_os(err, errno, "open a directory");
-	if (work_copy_bind(gathering, i, dirfd, err) < 0)
+	if (work_copy_bind(gathering, i, dirfd, WORK_BIND_NAME, err) < 0)
 		return -1;
 	fd = openat(dirfd, WORK_BIND_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -215,6 +154,97 @@ static int work_open_binds(struct gathering *gathering, struct err *err)
 		if (task->mounts[i].mount.type == MOUNT_BIND &&
 		    work_open_bind(gathering, i, err) < 0)
 			return err_ctx(err, "mount on %s", task->mounts[i].mount.target);
+	}
+	return 0;
+}
+
+static bool work_is_cache(const struct mount *mount, const char *id)
+{
+	return mount->type == MOUNT_CACHE && strcmp(mount->id, id) == 0;
+}
+
+/* The next id of a cache behind the last one, so that all steps lock in one order. */
+static const struct mount *work_next_cache(const struct task *task, const char *last)
+{
+	const struct mount *next = NULL;
+
+	for (size_t i = 0; i < task->mount_count; i++) {
+		const struct mount *mount = &task->mounts[i].mount;
+
+		if (mount->type == MOUNT_CACHE && (!last || strcmp(mount->id, last) > 0) &&
+		    (!next || strcmp(mount->id, next->id) < 0))
+			next = mount;
+	}
+	return next;
+}
+
+/* The first of an id's mounts that says what fills it, or behind the last one. */
+static size_t work_find_seed(const struct task *task, const char *id)
+{
+	size_t i = 0;
+
+	while (i < task->mount_count &&
+	       !(work_is_cache(&task->mounts[i].mount, id) && task->mounts[i].mount.from))
+		i++;
+	return i;
+}
+
+static int work_fill_cache(void *ctx, int dirfd, struct err *err)
+{
+	const struct gathering *gathering = ctx;
+	const struct mount *seed = &gathering->task->mounts[gathering->seed].mount;
+	struct stat st;
+
+	if (work_copy_bind(gathering, gathering->seed, dirfd, CACHE_DATA, err) < 0)
+		return -1;
+	if (fstatat(dirfd, CACHE_DATA, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_INVALID, "%s in %s is no directory, and a cache is one",
+			       seed->source, seed->from);
+	return 0;
+}
+
+/* All mounts of one id are one cache, shared as the strictest of them says. */
+static int work_open_cache(struct gathering *gathering, const struct mount *first, struct err *err)
+{
+	const struct task *task = gathering->task;
+	struct work_mounts *to = gathering->to;
+	struct cache *cache = &to->caches[to->cache_count];
+	struct cache_spec spec = {
+		.id = str_of(first->id),
+		.platform = str_of(task->platform),
+		.mode = first->mode,
+		.uid = first->uid,
+		.gid = first->gid,
+	};
+
+	for (size_t i = 0; i < task->mount_count; i++) {
+		const struct mount *mount = &task->mounts[i].mount;
+
+		if (work_is_cache(mount, first->id) && mount->sharing > spec.sharing)
+			spec.sharing = mount->sharing;
+	}
+	gathering->seed = work_find_seed(task, first->id);
+	if (gathering->seed < task->mount_count)
+		spec.fill = work_fill_cache;
+	*cache = CACHE_INIT;
+	if (cache_open(gathering->store, &spec, work_say_waiting, gathering, gathering->cancel,
+		       cache, err) < 0)
+		return err_ctx(err, "cache %s", first->id);
+	to->cache_count++;
+	for (size_t i = 0; i < task->mount_count; i++) {
+		if (work_is_cache(&task->mounts[i].mount, first->id))
+			to->at[i].fd = cache->fd;
+	}
+	return 0;
+}
+
+static int work_open_caches(struct gathering *gathering, struct err *err)
+{
+	const struct mount *next = NULL;
+
+	while ((next = work_next_cache(gathering->task, next ? next->id : NULL))) {
+		if (work_open_cache(gathering, next, err) < 0)
+			return -1;
 	}
 	return 0;
 }

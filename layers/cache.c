@@ -92,25 +92,30 @@ static int cache_lock_wait(int cachesfd, const struct cache_spec *spec, cache_wa
 	return locked < 0 ? -1 : 0;
 }
 
-/* Whole or not at all: others who share it look for the name. */
-static int cache_make_data(int dirfd, const struct cache_spec *spec, bool *out_fresh,
-			   struct err *err)
+static int cache_make_empty(int dirfd, const struct cache_spec *spec, struct err *err)
 {
-	char name[32];
-
-	if (faccessat(dirfd, "data", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	(void)snprintf(name, sizeof(name), "data.%d", (int)getpid());
-	if ((mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST) ||
-	    fchownat(dirfd, name, spec->uid, spec->gid, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    fchmodat(dirfd, name, spec->mode, 0) < 0)
+	if (mkdirat(dirfd, CACHE_DATA, 0700) < 0 ||
+	    fchownat(dirfd, CACHE_DATA, spec->uid, spec->gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchmodat(dirfd, CACHE_DATA, spec->mode, 0) < 0)
 		return err_os(err, errno, "make a cache's directory");
-	*out_fresh = renameat2(dirfd, name, dirfd, "data", RENAME_NOREPLACE) == 0;
-	if (*out_fresh)
+	return 0;
+}
+
+/* Whole or not at all: others who share it look for the name, and the first one has it. */
+static int cache_make_data(struct store *store, const struct cache_spec *spec, void *ctx,
+			   struct cache *cache, struct err *err)
+{
+	auto_staging struct staging staging = STAGING_INIT;
+	int dirfd = cache->lockfd;
+
+	if (faccessat(dirfd, CACHE_DATA, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	if (errno != EEXIST)
-		return err_os(err, errno, "name a cache's directory");
-	return unlinkat(dirfd, name, AT_REMOVEDIR) < 0 ? err_os(err, errno, "remove %s", name) : 0;
+	if (staging_open(store, &staging, err) < 0 ||
+	    (spec->fill ? spec->fill(ctx, staging.fd, err) < 0
+			: cache_make_empty(staging.fd, spec, err) < 0))
+		return -1;
+	cache->fresh = renameat2(staging.fd, CACHE_DATA, dirfd, CACHE_DATA, RENAME_NOREPLACE) == 0;
+	return cache->fresh || errno == EEXIST ? 0 : err_os(err, errno, "name a cache's directory");
 }
 
 /* Its name is written once, and has the time of its last use. */
@@ -144,10 +149,11 @@ int cache_open(struct store *store, const struct cache_spec *spec, cache_wait_fn
 		    ? cache_lock_private(cachesfd, hex, &cache, err) < 0
 		    : cache_lock_wait(cachesfd, spec, wait, ctx, cancel, &cache, err) < 0)
 		return -1;
-	if (cache_make_data(cache.lockfd, spec, &cache.fresh, err) < 0 ||
+	if (cache_make_data(store, spec, ctx, &cache, err) < 0 ||
 	    cache_mark(cache.lockfd, spec, err) < 0)
 		return -1;
-	cache.fd = openat(cache.lockfd, "data", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	cache.fd =
+		openat(cache.lockfd, CACHE_DATA, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (cache.fd < 0)
 		return err_os(err, errno, "open a cache's directory");
 	*out = cache;

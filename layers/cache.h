@@ -9,7 +9,8 @@
  *	    data/            what steps see, with natural owners
  *
  * What they hold is in no key and in no layer, and whoever loses one only works
- * longer. Users hold a flock, so a killed one leaves nothing locked, and
+ * longer. A new one is there whole or not at all, also when it is filled.
+ * Users hold a flock, so a killed one leaves nothing locked, and
  * cache_remove() takes none that is in use.
  *
  * Durability: none is promised.
@@ -31,6 +32,11 @@ enum cache_sharing {
 #define CACHE_NAME_MAX ((size_t)96)
 #define CACHE_PRIVATE_MAX 64 /* of one id, in use at one time */
 
+#define CACHE_DATA "data"
+
+/* Makes CACHE_DATA in a directory. Gets the context of cache_open(). */
+typedef int cache_fill_fn(void *ctx, int dirfd, struct err *err);
+
 /* Which one, and how its directory is made where it is new. */
 struct cache_spec {
 	struct str id;
@@ -39,6 +45,7 @@ struct cache_spec {
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
+	cache_fill_fn *fill; /* NULL for an empty one, as mode, uid and gid say */
 };
 
 struct cache {

@@ -185,6 +185,13 @@ spec "$work/door.json" "$base" 'RUN mkdir /door && echo in >/door/in && chown 3:
 bake "$work/door.json" --tag door:1 >/dev/null
 holds "it is itself, with its own mode and owner" \
 	"$(run 'RUN --mount=from=door:1,source=door,target=/x stat -c "%a %u:%g" /x')" '\] 1751 3:4'
+step='RUN --mount=type=cache,id=seeded,from=door:1,source=door,target=/x stat -c "%a %u:%g" /x; cat /x/in; echo more >/x/in; [ ! -e /x/y ]'
+holds "what fills a new cache is an image's directory" "$(run "$step")" '\] in$'
+same "of which the image has nothing" "$(files)" ""
+holds "as it is there" "$(run 'RUN --mount=type=cache,id=seeded,target=/x stat -c "%a %u:%g" /x')" '\] 1751 3:4'
+holds "one that is there is not filled again" "$(run "$step # again")" '\] more$'
+refused "a file fills none" 64 'is no directory' run 'RUN --mount=type=cache,id=seeded2,from=door:1,source=door/in,target=/x true'
+holds "and leaves none half made" "$(run 'RUN --mount=type=cache,id=seeded2,from=door:1,source=door,target=/x cat /x/in')" '\] in$'
 check "all of an image, to be written to, beside the context" run "RUN --mount=from=$base,target=/all,rw --mount=source=file,target=/f [ -x /all/bin/busybox ] && rm /all/bin/busybox && cat /f" --context "$work/context"
 refused "a source that the image does not have" 66 'nowhere' run "RUN --mount=from=$base,source=nowhere,target=/x true"
 refused "an image that is not there" 66 '.' run 'RUN --mount=from=oci:/nonexistent:x,target=/x true'

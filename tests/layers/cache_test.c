@@ -98,6 +98,42 @@ static void ids_and_platforms_have_caches_of_their_own(void **state)
 	cache_close(&amd);
 }
 
+static int fill(void *ctx, int dirfd, struct err *err)
+{
+	int *waits = ctx;
+	auto_close int fd = -1;
+
+	assert_int_equal(mkdirat(dirfd, CACHE_DATA, 0711), 0);
+	fd = openat(dirfd, CACHE_DATA "/seed", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	return *waits > 0 ? err_set(err, ERR_UNAVAILABLE, "half way") : 0;
+}
+
+static void a_new_one_is_filled_whole_or_not_at_all(void **state)
+{
+	const struct store_fixture *fixture = *state;
+	struct cache_spec spec = spec_of("f", CACHE_SHARED);
+	struct cache cache = CACHE_INIT;
+	struct err err = {0};
+	int fails = 1;
+	struct stat st;
+
+	spec.fill = fill;
+	check_err(cache_open(fixture->store, &spec, NULL, &fails, NULL, &cache, &err), &err,
+		  ERR_UNAVAILABLE);
+	cache = open_now(fixture->store, spec); /* again, and from the beginning */
+	assert_true(cache.fresh);
+	assert_true(has(&cache, "seed"));
+	assert_int_equal(fstat(cache.fd, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0711); /* as it was filled */
+	assert_int_equal(unlinkat(cache.fd, "seed", 0), 0);
+	cache_close(&cache);
+	cache = open_now(fixture->store, spec);
+	assert_false(cache.fresh);
+	assert_false(has(&cache, "seed"));
+	cache_close(&cache);
+}
+
 static void shared_users_have_one_and_private_users_one_each(void **state)
 {
 	const struct store_fixture *fixture = *state;
@@ -227,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(what_one_step_leaves_the_next_one_finds),
 		STORE_TEST(ids_and_platforms_have_caches_of_their_own),
+		STORE_TEST(a_new_one_is_filled_whole_or_not_at_all),
 		STORE_TEST(shared_users_have_one_and_private_users_one_each),
 		STORE_TEST(one_that_is_locked_is_waited_for_and_a_cancel_ends_it),
 		STORE_TEST(a_user_that_is_killed_leaves_no_lock),
