@@ -2,14 +2,12 @@
 #include "layers/inflate_priv.h"
 #include "layers/layer.h"
 
-#define INFLATER_MAGIC ((size_t)4) /* bytes that tell the format */
-
 struct inflater {
 	struct sink counter; /* where formats write: guards the ceiling */
 	struct sink *out;
 	uint64_t max;  /* plain bytes */
 	uint64_t left; /* of those, what may still come */
-	char first[INFLATER_MAGIC];
+	char first[INFLATER_FIRST];
 	size_t first_len;
 	bool chosen;
 	const struct inflate_format *format; /* NULL for plain bytes */
@@ -62,15 +60,20 @@ static int inflater_feed(struct inflater *inflater, struct str bytes, struct err
 	return inflater->format->write(inflater->inflate, bytes, err);
 }
 
+bool inflater_recognizes(struct str first, enum layer_codec *out)
+{
+	*out = inflate_gzip.starts(first) ? LAYER_GZIP : LAYER_ZSTD;
+	return *out == LAYER_GZIP || inflate_zstd.starts(first);
+}
+
 static int inflater_choose(struct inflater *inflater, struct err *err)
 {
 	struct str first = {inflater->first, inflater->first_len};
+	enum layer_codec codec;
 
 	inflater->chosen = true;
-	if (inflate_gzip.starts(first))
-		inflater->format = &inflate_gzip;
-	else if (inflate_zstd.starts(first))
-		inflater->format = &inflate_zstd;
+	if (inflater_recognizes(first, &codec))
+		inflater->format = codec == LAYER_GZIP ? &inflate_gzip : &inflate_zstd;
 	if (inflater->format)
 		inflater->inflate = inflater->format->open(&inflater->counter);
 	return first.len > 0 ? inflater_feed(inflater, first, err) : 0;
@@ -82,7 +85,7 @@ int inflater_write(struct inflater *inflater, struct str bytes, struct err *err)
 		inflater->first[inflater->first_len++] = bytes.ptr[0];
 		bytes.ptr++;
 		bytes.len--;
-		if (inflater->first_len == INFLATER_MAGIC && inflater_choose(inflater, err) < 0)
+		if (inflater->first_len == INFLATER_FIRST && inflater_choose(inflater, err) < 0)
 			return -1;
 	}
 	return bytes.len > 0 ? inflater_feed(inflater, bytes, err) : 0;

@@ -71,6 +71,10 @@ void inflater_close(struct inflater *inflater);
 int inflater_write(struct inflater *inflater, struct str bytes, struct err *err) MUST_CHECK;
 int inflater_finish(struct inflater *inflater, struct err *err) MUST_CHECK;
 
+/* Whether it takes bytes that begin so (INFLATER_FIRST are enough) for compressed, and by what. */
+#define INFLATER_FIRST ((size_t)4)
+bool inflater_recognizes(struct str first, enum layer_codec *out);
+
 /*
  * The plain tar of a stored layer, to a sink, in order; frames that we made
  * are inflated on all cores.

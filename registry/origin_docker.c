@@ -11,6 +11,7 @@
  * as they lie there, which are plain tars whose digests the config has, or
  * compressed, and then read once for theirs.
  */
+#include "layers/layer.h"
 #include "registry/layout_priv.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"
@@ -145,14 +146,13 @@ static int docker_hash(const struct docker_archive *archive, const struct tar_fi
 	return result;
 }
 
-/* What a layer is, by its first bytes. */
-static const char *docker_media_type(const unsigned char *first, ssize_t len)
+/* What a layer is, by its first bytes: manifest.json does not say. */
+static const char *docker_media_type(struct str first)
 {
-	if (len >= 2 && memcmp(first, "\x1f\x8b", 2) == 0)
-		return MEDIA_OCI_LAYER_GZIP;
-	if (len >= 4 && memcmp(first, "\x28\xb5\x2f\xfd", 4) == 0)
-		return MEDIA_OCI_LAYER_ZSTD;
-	return MEDIA_OCI_LAYER_TAR;
+	enum layer_codec codec;
+
+	return inflater_recognizes(first, &codec) ? manifest_layer_type(codec)
+						  : MEDIA_OCI_LAYER_TAR;
 }
 
 static json_t *docker_descriptor(const char *media_type, const struct docker_blob *blob)
@@ -171,7 +171,7 @@ static int docker_add_layer(struct docker_archive *archive, struct str name,
 			    const struct digest *diff_id, json_t *layers, struct err *err)
 {
 	struct docker_blob *blob = &archive->blobs[archive->blob_count];
-	unsigned char first[4];
+	char first[INFLATER_FIRST];
 	const char *media_type;
 	ssize_t n;
 
@@ -180,7 +180,7 @@ static int docker_add_layer(struct docker_archive *archive, struct str name,
 	n = tar_index_peek(archive->tar, &blob->file, first, sizeof(first), err);
 	if (n < 0)
 		return -1;
-	media_type = docker_media_type(first, n);
+	media_type = docker_media_type((struct str){first, (size_t)n});
 	blob->digest = *diff_id;
 	if (strcmp(media_type, MEDIA_OCI_LAYER_TAR) != 0 &&
 	    docker_hash(archive, &blob->file, &blob->digest, err) < 0)

@@ -106,15 +106,13 @@ static int tar_inflate(const struct tar_index *index, int from, int to, struct e
 	return n < 0 ? -1 : inflater_finish(inflater, err);
 }
 
-static bool tar_is_compressed(const unsigned char *first, ssize_t len)
+static bool tar_is_compressed(int fd)
 {
-	static const unsigned char gzip[] = {0x1f, 0x8b};
-	static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+	char bytes[INFLATER_FIRST];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+	enum layer_codec codec;
 
-	return (len >= 2 && memcmp(first, gzip, 2) == 0) ||
-	       (len >= 4 && (memcmp(first, zstd, 4) == 0 ||
-			     /* a skippable frame, as pzstd and zstd:chunked begin */
-			     (first[0] >> 4 == 5 && memcmp(first + 1, "\x2a\x4d\x18", 3) == 0)));
+	return n > 0 && inflater_recognizes((struct str){bytes, (size_t)n}, &codec);
 }
 
 static int tar_open_path(struct str path, struct err *err)
@@ -147,7 +145,6 @@ static int tar_open_source(const struct tar_source *source, struct err *err)
 static int tar_open_plain(struct tar_index *index, struct err *err)
 {
 	auto_close int from = tar_open_source(&index->source, err);
-	unsigned char first[4];
 	struct stat st;
 
 	if (from < 0)
@@ -156,8 +153,7 @@ static int tar_open_plain(struct tar_index *index, struct err *err)
 		return err_os(err, errno, "stat the archive");
 	if (S_ISDIR(st.st_mode))
 		return err_set(err, ERR_INVALID, "a directory, and no archive; oci:DIR reads one");
-	if (S_ISREG(st.st_mode) && lseek(from, 0, SEEK_CUR) == 0 &&
-	    !tar_is_compressed(first, pread(from, first, sizeof(first), 0))) {
+	if (S_ISREG(st.st_mode) && lseek(from, 0, SEEK_CUR) == 0 && !tar_is_compressed(from)) {
 		index->fd = steal_fd(&from);
 	} else {
 		index->fd = tar_stage(index->source.store, err);
@@ -345,6 +341,27 @@ static la_int64_t tar_headers_skip(struct archive *archive, void *ctx, la_int64_
 	return (la_int64_t)n;
 }
 
+/* No tar: what others inflate is told apart from what is damaged. */
+static int tar_refuse(const struct tar_index *index, struct err *err)
+{
+	static const struct {
+		const char *magic;
+		const char *tool;
+	} others[] = {{"BZh", "bzip2"}, {"\xfd\x37zXZ", "xz"}};
+	char bytes[5];
+	ssize_t n = pread(index->fd, bytes, sizeof(bytes), 0);
+	struct str first = {bytes, n > 0 ? (size_t)n : 0};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (str_starts(first, str_of(others[i].magic)))
+			return err_set(err, ERR_UNSUPPORTED,
+				       "compressed by %s, which is not read; inflate it first: "
+				       "%s -dc FILE | hearth import -",
+				       others[i].tool, others[i].tool);
+	}
+	return err_set(err, ERR_CORRUPT, "not a tar, or a damaged one");
+}
+
 static int tar_read_entries(struct tar_index *index, struct archive *archive,
 			    struct tar_headers *headers, struct err *err)
 {
@@ -367,7 +384,7 @@ static int tar_read_entries(struct tar_index *index, struct archive *archive,
 		*err = headers->err;
 		return -1;
 	}
-	return err_set(err, ERR_CORRUPT, "not a tar, or a damaged one");
+	return tar_refuse(index, err);
 }
 
 static int tar_read_headers(struct tar_index *index, struct err *err)
@@ -460,14 +477,17 @@ static const struct tar_entry *tar_lookup(const struct tar_index *index, const c
 int tar_index_find(const struct tar_index *index, struct str name, struct tar_file *out,
 		   struct err *err)
 {
-	auto_free char *text = str_dup(name);
+	auto_buf struct buf text = BUF_INIT(TAR_INDEX_NAME_MAX);
 	const struct tar_entry *entry;
 
-	entry = tar_lookup(index, text);
+	/* One that climbs, or is longer than any that is kept, is nobody's. */
+	if (tar_has_dots(name) || tar_add_path(&text, 0, name, err) < 1 || text.len == 0)
+		return 0;
+	entry = tar_lookup(index, text.ptr);
 	for (int links = 0; entry && entry->link; links++) {
 		if (links == TAR_INDEX_LINKS_MAX)
 			return err_set(err, ERR_CORRUPT, "the archive's %s is a link without end",
-				       text);
+				       text.ptr);
 		entry = tar_lookup(index, tar_name(index, entry->link));
 	}
 	if (!entry)

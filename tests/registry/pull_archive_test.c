@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/fd.h"
+#include "layers/codec_priv.h"
 #include "tests/layers/tarball.h"
 #include "tests/registry/pulling.h"
 
@@ -257,6 +258,65 @@ static void a_linked_layer_is_the_one_that_it_names(void **state)
 	pulling_check_whole(archives->pulling);
 }
 
+/* One frame or member of a layer's tar, behind some bytes. */
+static void add_packed(struct archives *archives, size_t layer, const char *name,
+		       const struct codec *codec, struct str before)
+{
+	auto_buf struct buf plain = BUF_INIT(2 * SAMPLE_BIG);
+	auto_buf struct buf packed = BUF_INIT(3 * SAMPLE_BIG);
+	struct codec_context *context = codec->open();
+	auto_free char *frame = malloc(2 * SAMPLE_BIG);
+	struct err err = {0};
+	size_t len = 0;
+
+	check_ok(blob_read_all(archives->pulling->made->store,
+			       &archives->pulling->image.layers[layer], &plain, &err),
+		 &err);
+	check_ok(codec->compress(context, buf_str(&plain), frame, 2 * SAMPLE_BIG, &len, &err),
+		 &err);
+	codec->close(context);
+	check_ok(buf_add(&packed, before, &err), &err);
+	check_ok(buf_add(&packed, (struct str){frame, len}, &err), &err);
+	tarball_entry(&archives->tar, .name = name, .data = buf_str(&packed));
+}
+
+static void check_layer_types(const struct archives *archives, const char *const *types)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_manifest struct manifest manifest = {0};
+	struct err err = {0};
+
+	check_ok(blob_read_all(archives->pulling->store, &archives->pulling->tag.manifest, &text,
+			       &err),
+		 &err);
+	check_ok(manifest_parse(buf_str(&text), &manifest, &err), &err);
+	for (size_t i = 0; i < SAMPLE_LAYERS; i++)
+		assert_true(str_equal(manifest.layers[i].media_type, str_of(types[i])));
+}
+
+/* Names and LayerSources say one thing, bytes another; a zstd stream may begin with a frame to
+ * skip. */
+static void a_layer_is_what_its_bytes_are_whatever_an_archive_says(void **state)
+{
+	static const char *const types[SAMPLE_LAYERS] = {MEDIA_OCI_LAYER_ZSTD, MEDIA_OCI_LAYER_GZIP,
+							 MEDIA_OCI_LAYER_ZSTD, MEDIA_OCI_LAYER_TAR};
+	struct archives *archives = *state;
+	struct digest config;
+	struct err err = {0};
+
+	sample_config_of(archives, &config);
+	add_docker_list(archives, "null",
+			"\"a.tar.gz\",\"b.tar\",\"c\",\"d.zst\"],\"LayerSources\":{\"x\":"
+			"{\"mediaType\":\"" MEDIA_OCI_LAYER_TAR "\"}},\"Parents\":[");
+	add_blob(archives, &config, "config.json");
+	add_packed(archives, 0, "a.tar.gz", &codec_zstd, STR("\x5a\x2a\x4d\x18\4\0\0\0skip"));
+	add_packed(archives, 1, "b.tar", &codec_gzip, STR(""));
+	add_packed(archives, 2, "c", &codec_zstd, STR(""));
+	add_blob(archives, &archives->pulling->image.layers[3], "d.zst");
+	check_ok(run(archives, "docker-archive", &err), &err);
+	check_layer_types(archives, types);
+}
+
 static void docker_archives_that_lie_are_refused(void **state)
 {
 	static const struct {
@@ -342,6 +402,7 @@ int main(void)
 		TEST(a_docker_archive_arrives_with_its_names),
 		TEST(a_given_name_wins),
 		TEST(a_linked_layer_is_the_one_that_it_names),
+		TEST(a_layer_is_what_its_bytes_are_whatever_an_archive_says),
 		TEST(docker_archives_that_lie_are_refused),
 		TEST(a_config_that_has_a_digest_for_a_name_is_held_to_it),
 		TEST(the_other_kind_of_archive_is_named),

@@ -99,6 +99,8 @@ static void files_are_found_by_name_wherever_they_lie(void **state)
 	check_ok(open_tar(tars, &index, &err), &err);
 	check_content(index, "z/last", "z");
 	check_content(index, "dot/doubled", "d");
+	check_content(index, "./dot//doubled", "d"); /* as a manifest.json may spell it */
+	check_missing(index, "z/../a");
 	check_content(index, long_name, "l");
 	check_content(index, "empty", "");
 	check_content(index, "a", "a");
@@ -172,6 +174,20 @@ static void damaged_archives_are_corrupt(void **state)
 	check_missing(index, "index.json");
 }
 
+static void what_only_others_inflate_is_told(void **state)
+{
+	struct tars *tars = *state;
+	AUTO(tar_index) struct tar_index *index = NULL;
+	struct err err = {0};
+
+	write_bytes(tars, STR("BZh91AY&SY"));
+	check_err(open_index(tars, &index, &err), &err, ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "bzip2 -dc"));
+	write_bytes(tars, STR("\xfd\x37zXZ\0\0\4"));
+	check_err(open_index(tars, &index, &err), &err, ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "xz -dc"));
+}
+
 static void what_is_no_file_is_told(void **state)
 {
 	struct tars *tars = *state;
@@ -240,6 +256,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(two_files_of_one_name_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_archives_are_corrupt, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_only_others_inflate_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_file_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(compressed_streams_are_staged_without_a_name, setup,
 						teardown),
