@@ -229,6 +229,12 @@ static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *o
 	return 0;
 }
 
+/* A registry's image that is to be kept is pulled; what is handed on, or lies here, is read. */
+static const char *pull_verb(const struct pull_spec *spec)
+{
+	return spec->bare || transport_of(spec->reference->kind) ? "read" : "pull";
+}
+
 /* What a user wrote stands in front of what went wrong with it. */
 static int pull_failed(const struct pull_spec *spec, struct err *err)
 {
@@ -236,7 +242,7 @@ static int pull_failed(const struct pull_spec *spec, struct err *err)
 	struct err ignored;
 
 	if (reference_format(spec->reference, &name, &ignored) == 0)
-		(void)err_ctx(err, "pull %s", name.ptr);
+		(void)err_ctx(err, "%s %s", pull_verb(spec), name.ptr);
 	return -1;
 }
 

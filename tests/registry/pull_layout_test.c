@@ -149,7 +149,7 @@ static void faults_of_the_image_are_told(void **state)
 		assert_non_null(pulling);
 		pulling_make(pulling, cases[i].fault);
 		check_err(pulling_run(pulling, &err), &err, cases[i].kind);
-		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "pull oci:/"))
+		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "read oci:/"))
 			fail_msg("%s", err.text);
 		pulling_check_unnamed(pulling);
 	}
