@@ -70,7 +70,7 @@ struct gc_result {
  * GC_FREE_PERCENT, or GC_FREE_BYTES. What fails here, fails for want of space
  * where it is needed; ERR_CANCELLED alone is told.
  */
-#define GC_FREE_PERCENT 2
+#define GC_FREE_PERCENT 10
 #define GC_FREE_BYTES ((uint64_t)1 << 30)
 int gc_make_room(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 
