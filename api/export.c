@@ -104,7 +104,9 @@ static int export_archive(const struct export *export, struct err *err)
 	result = export->to.kind == REFERENCE_OCI_ARCHIVE
 			 ? export_oci_archive(export, &output, err)
 			 : export_docker_archive(export, &output, err);
-	return result < 0 ? -1 : output_commit(&output, err);
+	if (result == 0)
+		result = output_commit(&output, err);
+	return result < 0 ? err_ctx(err, "%s", export->spec->to) : 0;
 }
 
 int export_image(const struct cli *cli, struct store *store, struct progress *progress,

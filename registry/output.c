@@ -5,6 +5,7 @@
 #include "layers/base/fd.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static int output_open_there(const char *path, struct output *output, struct err
 		return 0; /* or its directory is missing, which is told later */
 	if (S_ISDIR(st.st_mode))
 		return err_set(err, ERR_INVALID, "%s is a directory; name the file in it", path);
-	if (S_ISREG(st.st_mode))
+	if (S_ISREG(st.st_mode) && st.st_nlink > 0) /* a link of /proc may lead to one without */
 		return 0;
 	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a fifo's reader is waited for */
 	if (fd < 0)
@@ -133,13 +134,36 @@ static int output_open_there(const char *path, struct output *output, struct err
 	return output_open_stream(fd, output, err) < 0 ? -1 : 1;
 }
 
+/* A link to a file stays one: out is where it leads, or the path itself. 0, -1. */
+static int output_follow(const char *path, char out[static PATH_MAX], struct err *err)
+{
+	auto_close int fd = -1;
+	char link[64];
+	struct stat st;
+	ssize_t n;
+
+	(void)snprintf(out, PATH_MAX, "%s", path);
+	if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode) || stat(path, &st) < 0)
+		return 0;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return err_os(err, errno, "open %s", path);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, out, PATH_MAX - 1);
+	if (n < 0)
+		return err_os(err, errno, "follow %s", path);
+	out[n] = '\0';
+	return 0;
+}
+
 static int output_open_path(const char *path, struct output *output, struct err *err)
 {
+	char target[PATH_MAX];
 	int there = output_open_there(path, output, err);
 
 	if (there != 0)
 		return there < 0 ? -1 : 0;
-	if (output_open_dir(path, output, err) < 0)
+	if (output_follow(path, target, err) < 0 || output_open_dir(target, output, err) < 0)
 		return -1;
 	return output_stage(output, err);
 }

@@ -3,7 +3,8 @@
  * output.h - a file that a user wants written: whole, or not at all.
  *
  * What is written has no name until output_commit() has synced it and given it
- * its own, instead of the file that has it (its directory must exist). A crash,
+ * its own, instead of the file that has it (its directory must exist), or to which
+ * a link of that name leads: /dev/stdout is one. A crash,
  * a failure or a cancel leaves what was there, and nothing else. What is no
  * regular file (a fifo, a device, `-` for a stream) is written as it comes.
  */

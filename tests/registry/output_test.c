@@ -117,6 +117,47 @@ static void what_is_no_file_is_written_and_not_replaced(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 }
 
+/* As /dev/stdout, which is not to become a file. */
+static void a_link_stays_one_and_its_file_changes(void **state)
+{
+	const struct place *place = *state;
+	auto_output struct output output = OUTPUT_INIT;
+	char link[48];
+	struct stat st;
+	struct err err = {0};
+
+	(void)snprintf(link, sizeof(link), "%s/link", place->dir);
+	assert_int_equal(symlink("old", link), 0);
+	check_ok(output_open(str_of(link), 0, NULL, &output, &err), &err);
+	check_ok(output.sink.write(&output.sink, STR("new"), &err), &err);
+	check_file(place, "old");
+	check_ok(output_commit(&output, &err), &err);
+	check_file(place, "new");
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(unlink(link), 0);
+}
+
+/* A redirection whose file was removed meanwhile. */
+static void a_file_without_a_name_is_written_as_it_comes(void **state)
+{
+	const struct place *place = *state;
+	auto_output struct output output = OUTPUT_INIT;
+	auto_close int fd = open(place->file, O_RDWR | O_CLOEXEC);
+	char link[32];
+	char text[4] = "";
+	struct err err = {0};
+
+	assert_int_equal(unlink(place->file), 0);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	check_ok(output_open(str_of(link), 0, NULL, &output, &err), &err);
+	check_ok(output.sink.write(&output.sink, STR("new"), &err), &err);
+	check_ok(output_commit(&output, &err), &err);
+	assert_int_equal(pread(fd, text, sizeof(text) - 1, 0), 3);
+	assert_string_equal(text, "new");
+	assert_int_equal(count_names(place), 0);
+}
+
 static void a_stream_is_written_as_it_comes(void **state)
 {
 	auto_output struct output output = OUTPUT_INIT;
@@ -159,6 +200,8 @@ int main(void)
 		TEST(the_file_changes_when_all_is_written),
 		TEST(without_a_commit_nothing_was_written),
 		TEST(what_is_no_file_is_written_and_not_replaced),
+		TEST(a_link_stays_one_and_its_file_changes),
+		TEST(a_file_without_a_name_is_written_as_it_comes),
 		TEST(a_stream_is_written_as_it_comes),
 		TEST(what_cannot_be_a_file_is_told),
 	};
