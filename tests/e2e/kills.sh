@@ -136,10 +136,11 @@ judge() # ROUND JOB...
 	wait_for 5 "$here/leftovers.py" "$HEARTH_DATA" || wrong "$("$here/leftovers.py" "$HEARTH_DATA")" "$@"
 }
 
-# Every blob of what is named is read and compared with its name, and the pulled image runs.
+# The store is clean, the layers are what they have to be, and the pulled image runs.
 sound()
 {
-	[ "$(layers "$(round 0)")" = "$expected" ] &&
+	hearth fsck --dry-run >>"$work/round.log" 2>&1 &&
+		[ "$(layers "$(round 0)")" = "$expected" ] &&
 		[ "$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)" = "$debian_digest" ] &&
 		hearth bake "$work/use.json" --no-cache >/dev/null 2>&1 &&
 		hearth images | grep -q first:1
@@ -157,10 +158,13 @@ spec "$work/use.json" "$registry/debian:1" "RUN test -x /usr/bin/apt-get && dpkg
 
 declare -A span
 for job in "${jobs[@]}"; do
-	prepare "$job" "undisturbed"
-	began=${EPOCHREALTIME/./}
-	hearth "${command[@]}" >/dev/null 2>&1
-	span[$job]=$((${EPOCHREALTIME/./} - began))
+	for n in a b c; do # the fastest, since other work may stand in the way of one
+		prepare "$job" "undisturbed-$n"
+		began=${EPOCHREALTIME/./}
+		hearth "${command[@]}" >/dev/null 2>&1
+		took=$((${EPOCHREALTIME/./} - began))
+		((took > ${span[$job]:-took})) || span[$job]=$took
+	done
 	echo "undisturbed: $job ${span[$job]} us"
 done
 
@@ -171,10 +175,12 @@ for ((n = 1; hits < rounds && n <= 5 * rounds; n++)); do
 	start "$n" "${chosen[@]}"
 	kill_within "${span[${chosen[0]}]}" "${pids[@]}"
 	judge "$n" "${chosen[@]}"
-	((n % 10)) || sound || wrong "not sound" "$n" "${chosen[@]}"
+	((n % 10)) && continue
+	sound || wrong "not sound" "$n" "${chosen[@]}"
+	echo "of $n kills $hits hit"
 done
 same "of $((n - 1)) kills $rounds hit what ran" "$hits" "$rounds"
 same "what was killed can be done again, what was there before is there, and nothing is left" "$faults" 0
-check "at the end every blob is what its name says" sound
+check "at the end fsck says clean" sound
 nothing_left "nothing is left over"
 finish
