@@ -54,7 +54,7 @@ int copy_make_workdir(int rootfd, const char *path, const char *user, uint32_t f
 		      struct err *err) MUST_CHECK;
 
 /*
- * user[:group], names looked up in the root's passwd and group; unknown is
+ * user[:group] or :group, names looked up in the root's passwd and group; unknown is
  * ERR_NOT_FOUND. A number alone is the group's number too; a name alone has
  * its primary group; root needs no entry. Ids are those inside the machine.
  */

@@ -22,8 +22,11 @@ int copy_find_owner(int rootfd, const char *text, uid_t *out_uid, gid_t *out_gid
 	struct str group = str_of(colon ? colon + 1 : "");
 	struct user user;
 
-	if (name.len == 0 || (colon && group.len == 0))
-		return err_set(err, ERR_REFUSED, "owner \"%s\": expected USER or USER:GROUP", text);
+	if (colon ? group.len == 0 : name.len == 0)
+		return err_set(err, ERR_REFUSED,
+			       "owner \"%s\": expected USER, USER:GROUP or :GROUP", text);
+	if (name.len == 0)
+		name = STR("0");
 	if (!colon && (copy_is_number(name) || str_equal(name, STR("root"))))
 		group = name;
 	name = str_equal(name, STR("root")) ? STR("0") : name;

@@ -302,10 +302,10 @@ static int source_visit(struct walk *walk, struct source_entry *entry, enum sour
 
 	if (S_ISSOCK(entry->st.st_mode))
 		return 0;
-	if (filter)
-		filter->met(filter->ctx, verdict, directory);
 	if (verdict == SOURCE_ENTER && !directory)
 		return 0;
+	if (filter && verdict == SOURCE_TAKE)
+		filter->took(filter->ctx);
 	if (verdict == SOURCE_TAKE && source_enter(walk, walk->level, err) < 0)
 		return -1;
 	if (S_ISREG(entry->st.st_mode))

@@ -47,10 +47,10 @@ enum source_verdict {
 	SOURCE_SKIP,
 };
 
-/* What is skipped is not even looked at; of the others `met` hears what they are. */
+/* What is skipped is not even looked at; `took` hears of each that is taken. */
 struct source_filter {
 	enum source_verdict (*judge)(void *ctx, const char *path);
-	void (*met)(void *ctx, enum source_verdict verdict, bool directory);
+	void (*took)(void *ctx);
 	void *ctx;
 };
 

@@ -99,11 +99,11 @@ static enum source_verdict sources_judge(void *ctx, const char *path)
 	return verdict;
 }
 
-static void sources_met(void *ctx, enum source_verdict verdict, bool directory)
+static void sources_took(void *ctx)
 {
 	struct sources *walk = ctx;
 
-	walk->taken += verdict == SOURCE_TAKE || (verdict == SOURCE_ENTER && !directory);
+	walk->taken++;
 }
 
 static bool sources_has_rules(const struct sources *walk)
@@ -233,7 +233,7 @@ static int sources_fail(const struct sources *walk, struct str clean, struct err
 /* A source, or a match of one, by its clean path. */
 static int sources_visit(struct sources *walk, struct str clean, bool matched, struct err *err)
 {
-	const struct source_filter filter = {sources_judge, sources_met, walk};
+	const struct source_filter filter = {sources_judge, sources_took, walk};
 	const struct ignore_rule *top;
 	struct copy_source source = {
 		.fd = walk->spec->fd,
@@ -386,8 +386,14 @@ static int sources_check_taken(struct sources *walk, struct err *err)
 		return 0;
 	if (walk->hidden_by)
 		return sources_refuse_hidden(walk, err);
-	if (path_join(STR("/"), str_of(walk->written), &clean, err) < 0)
+	if (path_join(STR("/"), str_of(walk->written), &clean, err) < 0 ||
+	    sources_resolve(walk->spec->fd, buf_str(&clean), &walk->resolved, err) < 0)
 		return -1;
+	if (!str_equal(buf_str(&clean), buf_str(&walk->resolved)))
+		return err_set(err, ERR_REFUSED,
+			       "%s: a directory in it is a symlink, and --parents follows none "
+			       "below /./; name where it leads",
+			       walk->written);
 	return sources_refuse_missing(walk->spec, walk->written, buf_str(&clean), err);
 }
 

@@ -328,6 +328,11 @@ static void parents_are_kept_below_the_pivot(void **state)
 	check_refused(scene, (struct choice){"nx/./y", "/s", {NULL}, true}, ERR_NOT_FOUND,
 		      "nx/./y is not in the context");
 	copy(scene, (struct choice){"x/none*", "/s/", {NULL}, true});
+	scene_link(scene, "context/door", "x");
+	check_refused(scene, (struct choice){"door/q.txt", "/t", {NULL}, true}, ERR_REFUSED,
+		      "a directory in it is a symlink");
+	copy(scene, (struct choice){"door/./q.txt", "/t/", {NULL}, true});
+	assert_true(scene_has(scene, "root/t/q.txt"));
 }
 
 static void fifos_are_made_again(void **state)
