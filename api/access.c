@@ -25,11 +25,41 @@ static int access_look(const char *path, const struct reference *reference, stru
 	return found < 0 ? err_ctx(err, "%s", path) : found;
 }
 
-int access_for(struct str text, const struct cancel *cancel, struct credentials *out,
-	       struct err *err)
+/* Docker's file, and podman's where that says nothing for sure. */
+static int access_find(const struct reference *reference, struct credentials *out, struct err *err)
 {
 	auto_free char *docker = settings_docker_config();
 	auto_free char *containers = settings_auth_file();
+	auto_credentials struct credentials other = {0};
+	int found = access_look(docker, reference, out, err);
+	int more;
+
+	if (found < 0 || (found > 0 && !out->guessed))
+		return found;
+	more = access_look(containers, reference, &other, err);
+	if (more <= 0)
+		return more < 0 ? -1 : found;
+	*out = other;
+	other = (struct credentials){0};
+	return 1;
+}
+
+/* One that was only guessed may be absent, or have nothing: then nothing is said of the host. */
+static int access_ask(const struct helper_spec *helper, struct credentials *out, struct err *err)
+{
+	bool guessed = out->guessed;
+
+	if (helper_ask(helper, out, err) == 0)
+		return 0;
+	if (!guessed || (err->kind != ERR_UNAVAILABLE && err->kind != ERR_UNAUTHORIZED))
+		return -1;
+	*out = (struct credentials){0};
+	return 0;
+}
+
+int access_for(struct str text, const struct cancel *cancel, struct credentials *out,
+	       struct err *err)
+{
 	struct helper_spec helper = {.search = settings_search(), .cancel = cancel};
 	struct reference reference;
 	int found;
@@ -39,13 +69,11 @@ int access_for(struct str text, const struct cancel *cancel, struct credentials 
 		return err_ctx(err, "base");
 	if (reference.kind != REFERENCE_REGISTRY)
 		return 0;
-	found = access_look(docker, &reference, out, err);
-	if (found == 0)
-		found = access_look(containers, &reference, out, err);
+	found = access_find(&reference, out, err);
 	if (found <= 0 || !out->helper[0])
 		return found < 0 ? -1 : 0;
 	helper.host = reference.host;
-	return helper_ask(&helper, out, err);
+	return access_ask(&helper, out, err);
 }
 
 /* One line, without its end, as docker login takes it. */

@@ -55,7 +55,8 @@ static bool credentials_says(const json_t *entry)
 	return json_string_length(entry) > 0 ||
 	       json_string_length(json_object_get(entry, "auth")) > 0 ||
 	       json_string_length(json_object_get(entry, "identitytoken")) > 0 ||
-	       json_string_length(json_object_get(entry, "registrytoken")) > 0;
+	       json_string_length(json_object_get(entry, "registrytoken")) > 0 ||
+	       json_string_length(json_object_get(entry, "password")) > 0;
 }
 
 /* The entry of the longest path, of those that say something; else any that fits, or NULL. */
@@ -140,6 +141,21 @@ static int credentials_take_token(const char *user, struct str token, struct cre
 	return secret_put(&out->password, token, err) < 0 ? -1 : 1;
 }
 
+/* As clusters write it. */
+static int credentials_take_plain(const json_t *entry, struct credentials *out, struct err *err)
+{
+	struct str user;
+	struct str password;
+
+	if (json_need_string(entry, "auths", "username", &user, err) < 0 ||
+	    json_need_string(entry, "auths", "password", &password, err) < 0)
+		return -1;
+	if (user.len >= sizeof(out->user) || memchr(user.ptr, '\0', user.len))
+		return err_set(err, ERR_INVALID, "username: too long, or no text");
+	(void)snprintf(out->user, sizeof(out->user), STR_FMT, STR_ARG(user));
+	return secret_put(&out->password, password, err) < 0 ? -1 : 1;
+}
+
 static int credentials_take(const json_t *entry, struct credentials *out, struct err *err)
 {
 	struct str auth = {0};
@@ -154,6 +170,8 @@ static int credentials_take(const json_t *entry, struct credentials *out, struct
 		return credentials_take_token(CREDENTIALS_BEARER, bearer, out, err);
 	if (identity.len > 0)
 		return credentials_take_token(CREDENTIALS_IDENTITY, identity, out, err);
+	if (auth.len == 0)
+		return credentials_take_plain(entry, out, err);
 	return credentials_split(auth, out, err) < 0 ? -1 : 1;
 }
 
@@ -175,12 +193,11 @@ int credentials_find(struct str text, struct str host, struct str path, struct c
 	if (json_string_length(helper) > 0) /* it goes before auths, which need not list the host */
 		return credentials_note_helper(helper, out, err);
 	entry = auths ? credentials_entry(auths, &place) : NULL;
-	if (!entry)
-		return 0;
-	if (credentials_says(entry))
+	if (entry && credentials_says(entry))
 		return credentials_take(entry, out, err);
 	helper = json_object_get(document, "credsStore");
-	if (json_string_length(helper) > 0) /* it leaves an empty entry for each host */
-		return credentials_note_helper(helper, out, err);
-	return 0;
+	if (json_string_length(helper) == 0)
+		return 0;
+	out->guessed = !entry; /* most leave an empty entry for each host, a cloud's does not */
+	return credentials_note_helper(helper, out, err);
 }

@@ -6,7 +6,8 @@
  * ("quay.io/acme") or URLs ("https://index.docker.io/v1/"); the docker.io family
  * of names is one registry. The longest path that fits wins. A helper of
  * credHelpers goes before auths, one of credsStore is for hosts whose entry in
- * auths is empty. Only a host that nothing is said of is anonymous.
+ * auths is empty, or absent: then it may know nothing of them. Only a host that
+ * nothing is said of is anonymous.
  *
  * Tokens are told as Docker's helpers tell them: by a user's name that nobody
  * has.
@@ -27,6 +28,7 @@ struct credentials {
 	char user[CREDENTIALS_MAX];
 	struct secret password;
 	char helper[CREDENTIALS_HELPER_MAX]; /* where one has to be asked: its name */
+	bool guessed; /* the helper is that of all hosts, and of this one nothing is said */
 };
 
 /*

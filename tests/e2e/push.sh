@@ -87,6 +87,14 @@ check "a helper is asked" to 5
 same "for the registry" "$(cat "$work/bin/asked")" "$locked"
 check "for a pull, too" env HEARTH_DATA="$work/fresh" "$HEARTH" pull "$locked/acme/agent:5"
 printf '#!/bin/sh\necho secret; exit 1\n' >"$work/bin/docker-credential-test"
+printf '#!/bin/sh\necho "{\\"Username\\": \\"me\\", \\"Secret\\": \\"secret\\"}"\n' >"$work/bin/docker-credential-all"
+chmod +x "$work/bin/docker-credential-all"
+mv "$DOCKER_CONFIG/config.json" "$work/config.json"
+echo '{"credsStore": "all"}' >"$DOCKER_CONFIG/config.json"
+check "the one of all registries is asked for one that auths does not list" to 7
+echo '{"credsStore": "nowhere"}' >"$DOCKER_CONFIG/config.json"
+check "where that is not there, who needs no password goes on" hearth push "$digest" "$registry/acme/agent:7"
+mv "$work/config.json" "$DOCKER_CONFIG/config.json"
 refused "one that has nothing is no reason to go on without" 77 "docker-credential-test" to 6
 
 nothing_left "nothing is left of it"

@@ -16,6 +16,8 @@ static void a_password_is_found_by_its_host(void **state)
 	} cases[] = {
 		{"{\"auths\":{\"reg.acme.com\":" ENTRY "}}", "reg.acme.com"},
 		{"{\"auths\":{\"127.0.0.1:5000\":" ENTRY "}}", "127.0.0.1:5000"},
+		{"{\"auths\":{\"reg.acme.com\":{\"username\":\"me\",\"password\":\"secret\"}}}",
+		 "reg.acme.com"},
 		{"{\"auths\":{\"https://index.docker.io/v1/\":" ENTRY "}}", "docker.io"},
 		{"{\"auths\":{\"reg.acme.com\":" ENTRY "},\"credsStore\":\"pass\"}",
 		 "reg.acme.com"},
@@ -44,8 +46,6 @@ static void a_host_that_nobody_knows_is_anonymous(void **state)
 		"{\"auths\":{}}",
 		("{\"auths\":{\"other.com\":" ENTRY "}}"),
 		"{\"auths\":{\"reg.acme.com\":{}}}",
-		"{\"credsStore\":\"pass\"}",
-		"{\"auths\":{\"other.com\":{}},\"credsStore\":\"pass\"}",
 		"{\"credHelpers\":{\"other.com\":\"gcloud\"}}",
 		"{\"credHelpers\":{\"reg.acme.com\":\"\"}}",
 		"{\"credHelpers\":null}",
@@ -92,6 +92,30 @@ static void a_helper_is_named_and_not_passed_over(void **state)
 			 &err);
 		assert_string_equal(found.helper, "gcloud");
 		assert_true(secret_is_empty(&found.password));
+	}
+}
+
+static void the_helper_of_all_hosts_may_know_nothing(void **state)
+{
+	static const struct {
+		const char *text;
+		bool guessed;
+	} cases[] = {
+		{"{\"credsStore\":\"ecr-login\"}", true},
+		{"{\"auths\":{\"other.com\":{}},\"credsStore\":\"ecr-login\"}", true},
+		{"{\"auths\":{\"reg.acme.com\":{}},\"credsStore\":\"ecr-login\"}", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_credentials struct credentials found = {0};
+		struct err err = {0};
+
+		assert_int_equal(credentials_find(str_of(cases[i].text), STR("reg.acme.com"),
+						  STR("acme/tool"), &found, &err),
+				 1);
+		assert_string_equal(found.helper, "ecr-login");
+		assert_int_equal(found.guessed, cases[i].guessed);
 	}
 }
 
@@ -180,6 +204,7 @@ int main(void)
 		cmocka_unit_test(a_password_is_found_by_its_host),
 		cmocka_unit_test(a_host_that_nobody_knows_is_anonymous),
 		cmocka_unit_test(a_helper_is_named_and_not_passed_over),
+		cmocka_unit_test(the_helper_of_all_hosts_may_know_nothing),
 		cmocka_unit_test(the_name_of_a_helper_leads_nowhere_else),
 		cmocka_unit_test(the_longest_path_wins),
 		cmocka_unit_test(a_file_that_is_no_json_is_not_cited),
