@@ -2,16 +2,12 @@
 #include "registry/tar_index_priv.h"
 
 #include "layers/base/fd.h"
-#include "layers/layer.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <assert.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
-#include <poll.h>
-#include <sys/stat.h>
 
 #define TAR_READ_SIZE ((size_t)256 * 1024)
 #define TAR_HEADER_SIZE ((size_t)32 * 1024) /* between two files a header is wanted, not data */
@@ -32,138 +28,9 @@ struct tar_index {
 	size_t room;
 };
 
-static int tar_cancelled(const struct tar_index *index, struct err *err)
-{
-	if (cancel_check(index->source.cancel, err) < 0)
-		return -1;
-	return cancel_check(index->source.cancel_too, err);
-}
-
 static const char *tar_name(const struct tar_index *index, size_t at)
 {
 	return index->names.ptr + at;
-}
-
-/* Where the archive is staged: a file without a name, on the store's disk. */
-static int tar_stage(struct store *store, struct err *err)
-{
-	auto_staging struct staging staging = STAGING_INIT;
-	int fd;
-
-	if (staging_open(store, &staging, err) < 0)
-		return -1;
-	fd = openat(staging.fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return fd < 0 ? err_os(err, errno, "stage the archive") : fd;
-}
-
-struct tar_stage_sink {
-	struct sink sink;
-	int fd;
-};
-
-static int tar_stage_write(struct sink *sink, struct str bytes, struct err *err)
-{
-	const struct tar_stage_sink *to = container_of(sink, struct tar_stage_sink, sink);
-
-	return fd_write_all(to->fd, bytes.ptr, bytes.len, err);
-}
-
-/* A stream may have nothing to say for long: 1 and a piece, 0 at the end, -1. */
-static ssize_t tar_stream_read(const struct tar_index *index, int fd, char *piece, struct err *err)
-{
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
-			       {.fd = cancel_fd(index->source.cancel), .events = POLLIN}};
-
-	for (;;) {
-		ssize_t n;
-
-		(void)poll(fds, 2, -1);
-		if (tar_cancelled(index, err) < 0)
-			return -1;
-		n = read(fd, piece, TAR_READ_SIZE);
-		if (n >= 0)
-			return n;
-		if (errno != EINTR && errno != EAGAIN)
-			return err_os(err, errno, "read the archive");
-	}
-}
-
-static int tar_inflate(const struct tar_index *index, int from, int to, struct err *err)
-{
-	struct tar_stage_sink sink = {{tar_stage_write}, to};
-	AUTO(inflater) struct inflater *inflater = NULL;
-	auto_free char *piece = malloc(TAR_READ_SIZE);
-	ssize_t n;
-
-	if (!piece)
-		abort();
-	if (inflater_open(&sink.sink, TAR_INDEX_BYTES_MAX, &inflater, err) < 0)
-		return -1;
-	while ((n = tar_stream_read(index, from, piece, err)) > 0) {
-		if (inflater_write(inflater, (struct str){piece, (size_t)n}, err) < 0)
-			return -1;
-	}
-	return n < 0 ? -1 : inflater_finish(inflater, err);
-}
-
-static bool tar_is_compressed(int fd)
-{
-	char bytes[INFLATER_FIRST];
-	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
-	enum layer_codec codec;
-
-	return n > 0 && inflater_recognizes((struct str){bytes, (size_t)n}, &codec);
-}
-
-static int tar_open_path(struct str path, struct err *err)
-{
-	auto_free char *name = str_dup(path);
-	int fd;
-
-	fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return err_set(err, ERR_NOT_FOUND, "there is no file %s", name);
-	return fd < 0 ? err_os(err, errno, "open %s", name) : fd;
-}
-
-/* What the user named, as it is. */
-static int tar_open_source(const struct tar_source *source, struct err *err)
-{
-	int fd;
-
-	if (!str_equal(source->path, STR("-")))
-		return tar_open_path(source->path, err);
-	if (source->streamfd <= 0)
-		return err_set(err, ERR_INVALID,
-			       "- is a stream, which only hearth import and "
-			       "hearth copy read");
-	fd = fcntl(source->streamfd, F_DUPFD_CLOEXEC, 3);
-	return fd < 0 ? err_os(err, errno, "open the stream") : fd;
-}
-
-/* index->fd becomes a plain tar that can be read from anywhere. */
-static int tar_open_plain(struct tar_index *index, struct err *err)
-{
-	auto_close int from = tar_open_source(&index->source, err);
-	struct stat st;
-
-	if (from < 0)
-		return -1;
-	if (fstat(from, &st) < 0)
-		return err_os(err, errno, "stat the archive");
-	if (S_ISDIR(st.st_mode))
-		return err_set(err, ERR_INVALID, "a directory, and no archive; oci:DIR reads one");
-	if (S_ISREG(st.st_mode) && lseek(from, 0, SEEK_CUR) == 0 && !tar_is_compressed(from)) {
-		index->fd = steal_fd(&from);
-	} else {
-		index->fd = tar_stage(index->source.store, err);
-		if (index->fd < 0 || tar_inflate(index, from, index->fd, err) < 0)
-			return -1;
-	}
-	if (fstat(index->fd, &st) < 0)
-		return err_os(err, errno, "stat the archive");
-	index->size = (uint64_t)st.st_size;
-	return 0;
 }
 
 static void tar_cut_names(struct buf *names, size_t len)
@@ -317,7 +184,7 @@ static la_ssize_t tar_headers_read(struct archive *archive, void *ctx, const voi
 	struct tar_headers *headers = ctx;
 	ssize_t n = -1;
 
-	if (tar_cancelled(headers->index, &headers->err) == 0)
+	if (tar_source_check_cancel(&headers->index->source, &headers->err) == 0)
 		n = fd_pread_all(headers->index->fd, headers->piece, sizeof(headers->piece),
 				 (off_t)headers->at, &headers->err);
 	if (n < 0) {
@@ -448,8 +315,8 @@ int tar_index_open(const struct tar_source *source, struct tar_index **out, stru
 	index->fd = -1;
 	index->names = BUF_INIT(TAR_INDEX_NAMES_MAX);
 	if (buf_add(&index->names, (struct str){"", 1}, err) < 0 ||
-	    tar_open_plain(index, err) < 0 || tar_read_headers(index, err) < 0 ||
-	    tar_sort(index, err) < 0)
+	    tar_source_open(source, &index->fd, &index->size, err) < 0 ||
+	    tar_read_headers(index, err) < 0 || tar_sort(index, err) < 0)
 		return -1;
 	*out = steal_ptr(&index);
 	return 0;
@@ -533,7 +400,7 @@ int tar_index_copy(const struct tar_index *index, const struct tar_file *file, s
 		size_t want = left < TAR_READ_SIZE ? (size_t)left : TAR_READ_SIZE;
 		ssize_t n = fd_pread_all(index->fd, piece, want, (off_t)(file->offset + done), err);
 
-		if (n < 0 || tar_cancelled(index, err) < 0)
+		if (n < 0 || tar_source_check_cancel(&index->source, err) < 0)
 			return -1;
 		if ((size_t)n < want)
 			return err_set(err, ERR_CORRUPT, "the archive ends early");

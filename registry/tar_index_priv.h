@@ -3,10 +3,8 @@
  * tar_index_priv.h - where the files of an archive of images lie.
  *
  * Such an archive has its entries in any order, so it is read once for its
- * headers, and then by name. A regular file that is a plain tar is read where
- * it lies; what is compressed (gzip or zstd, told by its first bytes) or comes
- * as a stream is inflated into an unnamed file of the store's staging first.
- * Nothing is ever made under a name that an archive has.
+ * headers, and then by name. Nothing is ever made under a name that an archive
+ * has.
  *
  * A name is kept without what does not change it ("./", "/" at the front or
  * doubled). One with "..", and what is neither a file nor a link, cannot be
@@ -18,23 +16,13 @@
  */
 #pragma once
 
-#include "layers/base/cancel.h"
 #include "layers/base/sink.h"
-#include "layers/store.h"
+#include "registry/tar_source_priv.h"
 
 #define TAR_INDEX_ENTRIES_MAX 50000 /* 500 layers, three files each, of 33 images */
 #define TAR_INDEX_NAME_MAX ((size_t)4096)
 #define TAR_INDEX_NAMES_MAX ((size_t)16 * 1024 * 1024) /* bytes of all names and targets */
-#define TAR_INDEX_BYTES_MAX ((uint64_t)256 << 30)      /* that a stream may inflate to */
 #define TAR_INDEX_LINKS_MAX 8
-
-struct tar_source {
-	struct store *store; /* whose staging is used */
-	struct str path;     /* "-" for streamfd */
-	int streamfd;        /* 0 for none */
-	const struct cancel *cancel;
-	const struct cancel *cancel_too;
-};
 
 struct tar_file {
 	uint64_t offset;
