@@ -4,6 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "bake/image.h"
+#include "layers/base/array.h"
 #include "layers/base/clock.h"
 #include "registry/tag.h"
 
@@ -20,23 +21,14 @@ struct row {
 struct rows {
 	struct row *at; /* owned */
 	size_t count;
-	size_t cap;
 };
 
 static int rows_add(struct rows *rows, struct str name, const struct digest *digest, int64_t at_ms,
 		    struct err *err)
 {
-	struct row *more;
-
 	if (rows->count == IMAGES_MAX)
 		return err_set(err, ERR_LIMIT, "more than %zu images", IMAGES_MAX);
-	if (rows->count == rows->cap) {
-		rows->cap = rows->cap ? rows->cap * 2 : 64;
-		more = reallocarray(rows->at, rows->cap, sizeof(*more));
-		if (!more)
-			abort();
-		rows->at = more;
-	}
+	rows->at = array_grow(rows->at, rows->count, sizeof(*rows->at));
 	rows->at[rows->count++] = (struct row){
 		.name = name.len > 0 ? str_dup(name) : NULL,
 		.digest = *digest,

@@ -2,21 +2,11 @@
 #include "bake/gc_plan.h"
 
 #include "bake/image.h"
+#include "layers/base/array.h"
 #include "layers/base/clock.h"
 #include "layers/step.h"
 #include "layers/use.h"
 #include "registry/tag.h"
-
-static void *gc_plan_grow(void *array, size_t count, size_t size)
-{
-	void *more = array;
-
-	if ((count & (count - 1)) == 0) /* 0, 1, 2, 4 ...: full */
-		more = reallocarray(array, count ? 2 * count : 1, size);
-	if (!more)
-		abort();
-	return more;
-}
 
 static int gc_plan_tag(void *ctx, struct str reference, const struct tag *tag, struct err *err)
 {
@@ -45,7 +35,7 @@ static int gc_plan_image(void *ctx, const struct image *image, struct err *err)
 		return err_set(err, ERR_LIMIT, "more than %zu images", GC_IMAGES_MAX);
 	if (use_find(reading->store, &image->manifest, &used_ms, err) < 0)
 		return -1;
-	plan->images = gc_plan_grow(plan->images, plan->image_count, sizeof(*plan->images));
+	plan->images = array_grow(plan->images, plan->image_count, sizeof(*plan->images));
 	out = &plan->images[plan->image_count++];
 	*out = (struct gc_image){
 		.manifest = image->manifest,
@@ -62,7 +52,7 @@ static int gc_plan_step(void *ctx, const struct step_record *record, struct err 
 	struct gc_plan *plan = ctx;
 
 	(void)err;
-	plan->steps = gc_plan_grow(plan->steps, plan->step_count, sizeof(*plan->steps));
+	plan->steps = array_grow(plan->steps, plan->step_count, sizeof(*plan->steps));
 	plan->steps[plan->step_count++] = (struct gc_step){
 		.key = record->key,
 		.blob = record->blob,
@@ -168,7 +158,7 @@ struct gc_candidates {
 
 static void gc_candidates_add(struct gc_candidates *candidates, struct gc_candidate candidate)
 {
-	candidates->at = gc_plan_grow(candidates->at, candidates->count, sizeof(*candidates->at));
+	candidates->at = array_grow(candidates->at, candidates->count, sizeof(*candidates->at));
 	candidates->at[candidates->count++] = candidate;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/ignore_priv.h"
 
+#include "layers/base/array.h"
 #include "layers/base/fd.h"
 
 #include <ctype.h>
@@ -14,19 +15,6 @@ static struct str ignore_trim(struct str text)
 	while (text.len > 0 && isspace((unsigned char)text.ptr[text.len - 1]))
 		text.len--;
 	return text;
-}
-
-/* Room doubles whenever the count is a power of two. */
-static struct ignore_rule *ignore_grow(struct ignore *ignore)
-{
-	size_t cap = ignore->count ? 2 * ignore->count : 1;
-
-	if ((ignore->count & (ignore->count - 1)) == 0) {
-		ignore->rules = reallocarray(ignore->rules, cap, sizeof(*ignore->rules));
-		if (!ignore->rules)
-			abort();
-	}
-	return &ignore->rules[ignore->count];
 }
 
 static int ignore_add(struct ignore *ignore, struct str text, size_t line, struct err *err)
@@ -43,8 +31,8 @@ static int ignore_add(struct ignore *ignore, struct str text, size_t line, struc
 		return err_set(err, ERR_LIMIT, "more than %zu patterns", IGNORE_RULES_MAX);
 	if (pattern_parse(text, &rule.pattern, err) < 0)
 		return -1;
-	*ignore_grow(ignore) = rule;
-	ignore->count++;
+	ignore->rules = array_grow(ignore->rules, ignore->count, sizeof(*ignore->rules));
+	ignore->rules[ignore->count++] = rule;
 	return 0;
 }
 

@@ -2,32 +2,13 @@
 #include "bake/usage.h"
 
 #include "bake/roots.h"
+#include "layers/base/array.h"
 #include "layers/cache.h"
 #include "layers/disk.h"
 #include "layers/proof.h"
 #include "registry/document.h"
 
 #include <stdio.h>
-
-static void *usage_grow(void *array, size_t count, size_t size)
-{
-	void *more = array;
-
-	if ((count & (count - 1)) == 0) /* 0, 1, 2, 4 ...: full */
-		more = reallocarray(array, count ? 2 * count : 1, size);
-	if (!more)
-		abort();
-	return more;
-}
-
-static char *usage_copy(struct str text)
-{
-	char *copy = strndup(text.ptr, text.len);
-
-	if (!copy)
-		abort();
-	return copy;
-}
 
 /* A name of an image, before those of one image are brought together. */
 struct usage_name {
@@ -54,10 +35,10 @@ struct usage_reading {
 
 static void reading_add_name(struct usage_reading *reading, const struct root *root)
 {
-	reading->names = usage_grow(reading->names, reading->name_count, sizeof(*reading->names));
+	reading->names = array_grow(reading->names, reading->name_count, sizeof(*reading->names));
 	reading->names[reading->name_count++] = (struct usage_name){
 		.manifest = root->image,
-		.name = usage_copy(root->name),
+		.name = str_dup(root->name),
 		.tagged = root->kind == ROOT_TAG,
 	};
 }
@@ -76,7 +57,7 @@ static int reading_add_root(void *ctx, const struct root *root, struct err *err)
 		reading_add_name(reading, root);
 	if (root->kind == ROOT_STEP || root->kind == ROOT_VARIANT) {
 		reading->made =
-			usage_grow(reading->made, reading->made_count, sizeof(*reading->made));
+			array_grow(reading->made, reading->made_count, sizeof(*reading->made));
 		reading->made[reading->made_count++] =
 			(struct usage_made){root->digest, root->diff_id};
 	}
@@ -127,10 +108,10 @@ static size_t reading_add_image(struct usage_reading *reading, struct usage_name
 	for (; same < left && digest_equal(&names[same].manifest, &names->manifest); same++) {
 		if (same > 0 && names[same].tagged < names->tagged)
 			continue; /* a slug, beside tags */
-		image.names = usage_grow(image.names, image.name_count, sizeof(*image.names));
+		image.names = array_grow(image.names, image.name_count, sizeof(*image.names));
 		image.names[image.name_count++] = steal_ptr(&names[same].name);
 	}
-	out->images = usage_grow(out->images, out->image_count, sizeof(*out->images));
+	out->images = array_grow(out->images, out->image_count, sizeof(*out->images));
 	out->images[out->image_count++] = image;
 	return same;
 }
@@ -163,7 +144,7 @@ static int reading_add_layer(void *ctx, const struct account_blob *blob, struct 
 	if (found <= 0)
 		return found;
 	layer.tree_bytes = usage_tree_bytes(out, &layer.diff_id);
-	out->layers = usage_grow(out->layers, out->layer_count, sizeof(*out->layers));
+	out->layers = array_grow(out->layers, out->layer_count, sizeof(*out->layers));
 	out->layers[out->layer_count++] = layer;
 	return 0;
 }
@@ -215,9 +196,9 @@ static void usage_list_add(struct usage_list *list, const char *name, uint64_t b
 	list->bytes += bytes;
 	if (!*name)
 		return;
-	list->at = usage_grow(list->at, list->count, sizeof(*list->at));
+	list->at = array_grow(list->at, list->count, sizeof(*list->at));
 	list->at[list->count++] =
-		(struct usage_item){.name = usage_copy(str_of(name)), .bytes = bytes};
+		(struct usage_item){.name = str_dup(str_of(name)), .bytes = bytes};
 }
 
 static int usage_add_entry(void *ctx, const struct disk_entry *entry, struct err *err)

@@ -7,9 +7,8 @@
  */
 #include "layers/account.h"
 
+#include "layers/base/array.h"
 #include "layers/blob_priv.h"
-
-#include <stdlib.h>
 
 #define OWNER_CLASS(class) (UINT32_MAX - (uint32_t)(class))
 
@@ -30,28 +29,12 @@ struct account {
 	MDB_txn *txn;
 	struct claim *claims; /* owned */
 	size_t claim_count;
-	size_t claim_cap;
 	struct place *places; /* owned */
 	size_t place_count;
-	size_t place_cap;
 	struct account_image *images; /* owned */
 	size_t image_count;
-	size_t image_cap;
 	size_t at; /* the next claim, while blobs are gone through */
 };
-
-static void *account_grow(void *array, size_t count, size_t *cap, size_t size)
-{
-	void *more = array;
-
-	if (count == *cap) {
-		*cap = *cap ? 2 * *cap : 1024;
-		more = reallocarray(array, *cap, size);
-	}
-	if (!more)
-		abort();
-	return more;
-}
 
 int account_open(struct store *store, reach_names_fn *names, struct account **out, struct err *err)
 {
@@ -104,8 +87,8 @@ static void account_add_claim(struct account *account, uint32_t owner, const str
 {
 	struct claim *claim;
 
-	account->claims = account_grow(account->claims, account->claim_count, &account->claim_cap,
-				       sizeof(*account->claims));
+	account->claims =
+		array_grow(account->claims, account->claim_count, sizeof(*account->claims));
 	claim = &account->claims[account->claim_count++];
 	memcpy(claim->blob, blob->bytes, sizeof(claim->blob));
 	claim->owner = owner;
@@ -132,8 +115,8 @@ int account_image(struct account *account, const struct digest *manifest, struct
 {
 	if (account->image_count == OWNER_CLASS(ACCOUNT_CLASSES))
 		return err_set(err, ERR_LIMIT, "more than %zu images", account->image_count);
-	account->images = account_grow(account->images, account->image_count, &account->image_cap,
-				       sizeof(*account->images));
+	account->images =
+		array_grow(account->images, account->image_count, sizeof(*account->images));
 	account->images[account->image_count++] = (struct account_image){0};
 	reach_forget(account->reach);
 	return reach_from(account->reach, manifest, account_reached, account, err);
@@ -186,9 +169,8 @@ static int account_add_places(struct account *account, const struct blob_entry *
 			struct blob_chunk chunk;
 			struct place *place;
 
-			account->places =
-				account_grow(account->places, account->place_count,
-					     &account->place_cap, sizeof(*account->places));
+			account->places = array_grow(account->places, account->place_count,
+						     sizeof(*account->places));
 			place = &account->places[account->place_count++];
 			blob_ref_read(&refs[i], &chunk);
 			memcpy(place->id, refs[i].id, sizeof(place->id));

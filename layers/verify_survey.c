@@ -2,8 +2,9 @@
 /* verify_survey.c - lists, entries and counts, compared with one another. */
 #include "layers/verify_priv.h"
 
+#include "layers/base/array.h"
+
 #include <endian.h>
-#include <stdlib.h>
 
 struct place {
 	uint8_t id[32];
@@ -13,7 +14,6 @@ struct place {
 struct places {
 	struct place *at; /* owned; sorted */
 	size_t count;
-	size_t cap;
 };
 
 /* A count that has to be another. */
@@ -25,21 +25,7 @@ struct recount {
 struct recounts {
 	struct recount *at; /* owned */
 	size_t count;
-	size_t cap;
 };
-
-static void *survey_grow(void *array, size_t count, size_t *cap, size_t size)
-{
-	void *more = array;
-
-	if (count == *cap) {
-		*cap = *cap ? 2 * *cap : 1024;
-		more = reallocarray(array, *cap, size);
-	}
-	if (!more)
-		abort();
-	return more;
-}
 
 static int place_compare(const void *a, const void *b)
 {
@@ -79,8 +65,7 @@ static int survey_list(const struct store_blobs *blobs, MDB_txn *txn,
 			struct blob_chunk chunk;
 			struct place *place;
 
-			places->at = survey_grow(places->at, places->count, &places->cap,
-						 sizeof(*places->at));
+			places->at = array_grow(places->at, places->count, sizeof(*places->at));
 			place = &places->at[places->count++];
 			blob_ref_read(&refs[i], &chunk);
 			memcpy(place->id, refs[i].id, sizeof(place->id));
@@ -100,7 +85,6 @@ struct survey_walk {
 	MDB_txn *txn;
 	struct places places;
 	struct survey *out; /* NULL where only the places are wanted */
-	size_t blob_cap;
 };
 
 static int survey_entry(struct survey_walk *walk, const struct digest *digest, struct err *err)
@@ -123,8 +107,7 @@ static int survey_entry(struct survey_walk *walk, const struct digest *digest, s
 	if (whole == 0)
 		return digest_set_add(&walk->out->damaged, digest, err) < 0 ? -1 : 0;
 	blob.size = entry.size;
-	walk->out->blobs =
-		survey_grow(walk->out->blobs, walk->out->blob_count, &walk->blob_cap, sizeof(blob));
+	walk->out->blobs = array_grow(walk->out->blobs, walk->out->blob_count, sizeof(blob));
 	walk->out->blobs[walk->out->blob_count++] = blob;
 	walk->out->bytes += blob.single ? 0 : blob.size;
 	return 0;
@@ -155,8 +138,7 @@ static void recounts_add(struct recounts *recounts, const void *id, uint64_t cou
 {
 	struct recount *recount;
 
-	recounts->at =
-		survey_grow(recounts->at, recounts->count, &recounts->cap, sizeof(*recounts->at));
+	recounts->at = array_grow(recounts->at, recounts->count, sizeof(*recounts->at));
 	recount = &recounts->at[recounts->count++];
 	*recount = (struct recount){.id = {.algorithm = DIGEST_SHA256}, .count = count};
 	memcpy(recount->id.bytes, id, 32);
