@@ -7,31 +7,11 @@
 #include "bake/tarball_priv.h"
 
 #include "bake/sources_priv.h"
+#include "layers/tar_header.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
-#define TAR_BLOCK ((size_t)512)
-#define TAR_NAME_SIZE ((size_t)100)
-#define TAR_SIZE_MAX ((off_t)1 << 33) /* eleven octal digits */
 #define TAR_PAX_MAX ((size_t)32 << 20)
-
-/* POSIX.1-2017, pax, "ustar Interchange Format". */
-struct tar_header {
-	char name[100];
-	char mode[8];
-	char uid[8];
-	char gid[8];
-	char size[12];
-	char mtime[12];
-	char checksum[8];
-	char type;
-	char link[100];
-	char magic[6];
-	char version[2];
-	char rest[247];
-};
-_Static_assert(sizeof(struct tar_header) == 512, "a header is a block");
 
 struct pack {
 	struct tarball_writer *writer;
@@ -59,37 +39,14 @@ static int pack_pad(struct pack *pack, uint64_t size, struct err *err)
 	return pack_zeros(pack, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK, err);
 }
 
-static void pack_octal(char *out, size_t size, uint64_t value)
-{
-	char digits[24];
-
-	(void)snprintf(digits, sizeof(digits), "%0*llo", (int)size - 1, (unsigned long long)value);
-	memcpy(out, digits, size);
-}
-
-static void pack_text(char out[static TAR_NAME_SIZE], struct str text)
-{
-	memcpy(out, text.ptr, text.len < TAR_NAME_SIZE ? text.len : TAR_NAME_SIZE);
-}
-
 static int pack_header(struct pack *pack, char type, struct str name, struct str link, mode_t mode,
 		       uint64_t size, struct err *err)
 {
-	struct tar_header header = {.type = type, .magic = "ustar", .version = {'0', '0'}};
-	const unsigned char *bytes = (const unsigned char *)&header;
-	unsigned sum = 0;
+	/* What its field does not hold is in a pax record. */
+	const struct tar_fields fields = {type, name, link, mode, size <= TAR_OCTAL_MAX ? size : 0};
+	struct tar_header header;
 
-	pack_text(header.name, name);
-	pack_text(header.link, link);
-	pack_octal(header.mode, sizeof(header.mode), mode & 07777);
-	pack_octal(header.uid, sizeof(header.uid), 0);
-	pack_octal(header.gid, sizeof(header.gid), 0);
-	pack_octal(header.size, sizeof(header.size), size < (uint64_t)TAR_SIZE_MAX ? size : 0);
-	pack_octal(header.mtime, sizeof(header.mtime), 0);
-	memset(header.checksum, ' ', sizeof(header.checksum));
-	for (size_t i = 0; i < sizeof(header); i++)
-		sum += bytes[i];
-	pack_octal(header.checksum, sizeof(header.checksum) - 1, sum);
+	tar_header_make(&fields, &header);
 	return tarball_writer_add(pack->writer, (struct str){(const char *)&header, sizeof(header)},
 				  err);
 }
@@ -120,7 +77,7 @@ static int pack_pax(struct pack *pack, const struct source_entry *entry, struct 
 	if (link.len > TAR_NAME_SIZE && pack_record(&records, "", "linkpath", link, err) < 0)
 		return -1;
 	(void)snprintf(size, sizeof(size), "%jd", (intmax_t)entry->st.st_size);
-	if (S_ISREG(entry->st.st_mode) && entry->st.st_size >= TAR_SIZE_MAX &&
+	if (S_ISREG(entry->st.st_mode) && (uint64_t)entry->st.st_size > TAR_OCTAL_MAX &&
 	    pack_record(&records, "", "size", str_of(size), err) < 0)
 		return -1;
 	for (size_t i = 0; i < entry->xattrs.count; i++) {
