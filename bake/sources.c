@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 
-#define SOURCES_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
 #define SOURCES_LINKS_MAX 40                 /* as the kernel */
 #define SOURCES_REST_MAX ((size_t)64 * 1024) /* links put in front of what is left */
 

@@ -10,8 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define SOURCES_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
-
 /* Where the context is, to end a message with; an image is named in its midst. */
 static void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
 {

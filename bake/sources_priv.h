@@ -22,6 +22,8 @@
 #include "bake/context.h"
 #include "bake/source_priv.h"
 
+#define SOURCES_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
+
 int sources_walk(const struct context_sources *spec, const struct source_visitor *visitor,
 		 struct err *err) MUST_CHECK;
 

@@ -20,6 +20,7 @@
 #include "layers/tree.h"
 
 #include "layers/base/hold.h"
+#include "layers/overlay_priv.h"
 #include "layers/trash_priv.h"
 #include "layers/tree_priv.h"
 
@@ -425,7 +426,7 @@ static int tree_count_one(int dirfd, const char *name, int depth, const struct c
 		return errno == ENOENT ? 0 : err_os(err, errno, "look at a tree");
 	*out += (uint64_t)st.st_blocks * 512 /
 		(S_ISDIR(st.st_mode) || st.st_nlink == 0 ? 1 : (uint64_t)st.st_nlink);
-	if (!S_ISDIR(st.st_mode) || depth == TREE_DEPTH_MAX)
+	if (!S_ISDIR(st.st_mode) || depth == (int)TREE_DEPTH_MAX)
 		return 0;
 	fd = fd_open_entry(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 	if (fd < 0)

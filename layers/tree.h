@@ -41,9 +41,8 @@ int tree_each(struct meta *meta, tree_each_fn *fn, void *ctx, struct err *err) M
 
 /*
  * What its files take, in bytes of the file system's blocks: 0 where there is no
- * such directory. Below TREE_DEPTH_MAX nothing is counted.
+ * such directory. What lies deeper than a tree can be is not counted.
  */
-#define TREE_DEPTH_MAX 100 /* a descriptor each */
 int tree_blocks(struct store *store, const struct digest *diff_id, const struct cancel *cancel,
 		uint64_t *out, struct err *err) MUST_CHECK;
 

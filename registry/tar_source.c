@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#define TAR_READ_SIZE ((size_t)256 * 1024)
+#define TAR_PIECE_SIZE ((size_t)256 * 1024)
 
 int tar_source_check_cancel(const struct tar_source *source, struct err *err)
 {
@@ -54,7 +54,7 @@ static ssize_t tar_stream_read(const struct tar_source *source, int fd, char *pi
 		(void)poll(fds, 2, -1);
 		if (tar_source_check_cancel(source, err) < 0)
 			return -1;
-		n = read(fd, piece, TAR_READ_SIZE);
+		n = read(fd, piece, TAR_PIECE_SIZE);
 		if (n >= 0)
 			return n;
 		if (errno != EINTR && errno != EAGAIN)
@@ -66,7 +66,7 @@ static int tar_inflate(const struct tar_source *source, int from, int to, struct
 {
 	struct tar_stage_sink sink = {{tar_stage_write}, to};
 	AUTO(inflater) struct inflater *inflater = NULL;
-	auto_free char *piece = malloc(TAR_READ_SIZE);
+	auto_free char *piece = malloc(TAR_PIECE_SIZE);
 	ssize_t n;
 
 	if (!piece)

@@ -357,6 +357,39 @@ static void a_settled_tree_survives_another_boot(void **state)
 	assert_int_equal(meta_has(meta, "trees.unsynced", str_of(hex), &err), 0);
 }
 
+/* As deep as a layer may be (overlay_priv.h): what lies at the bottom takes space, too. */
+static void a_deep_tree_is_counted_to_its_bottom(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct digest id = named("deep");
+	char hex[DIGEST_HEX_MAX];
+	static char bytes[4 * 1024 * 1024] = {1}; /* more than its directories */
+	struct err err = {0};
+	uint64_t blocks;
+	int dirfd;
+
+	adopt(fixture->store, &id, "mark");
+	dirfd = openat(store_dirfd(fixture->store, STORE_TREES), digest_hex(&id, hex),
+		       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int depth = 0; depth < 200; depth++) {
+		int below;
+
+		assert_int_equal(mkdirat(dirfd, "d", 0755), 0);
+		below = openat(dirfd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		(void)close(dirfd);
+		dirfd = below;
+	}
+	{
+		auto_close int fd = openat(dirfd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+		assert_int_equal(fsync(fd), 0);
+	}
+	(void)close(dirfd);
+	check_ok(tree_blocks(fixture->store, &id, NULL, &blocks, &err), &err);
+	assert_true(blocks >= sizeof(bytes));
+}
+
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -374,6 +407,7 @@ int main(void)
 		STORE_TEST(a_record_made_good_meanwhile_is_not_forgotten),
 		STORE_TEST(an_unsynced_tree_of_another_boot_is_a_miss_and_swept),
 		STORE_TEST(a_settled_tree_survives_another_boot),
+		STORE_TEST(a_deep_tree_is_counted_to_its_bottom),
 	};
 
 	return cmocka_run_group_tests_name("layers/tree", tests, NULL, NULL);
