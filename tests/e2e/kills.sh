@@ -82,7 +82,7 @@ start() # ROUND JOB...
 		commands+=("$(printf '%q ' "${command[@]}")")
 	done
 	for command in "${commands[@]}"; do
-		eval "setsid \"\$HEARTH\" $command" >>"$work/round.log" 2>&1 &
+		eval "exec setsid \"\$HEARTH\" $command" >>"$work/round.log" 2>&1 &
 		pids+=($!)
 	done
 }
