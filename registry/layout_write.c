@@ -118,6 +118,8 @@ static int layout_try_open(struct layout_writer *writer, struct err *err)
 	auto_close int fd = -1;
 	struct stat st;
 
+	if (!made && (errno == ENOENT || errno == ENOTDIR))
+		return err_set(err, ERR_NOT_FOUND, "there is no directory to make it in");
 	if (!made && errno != EEXIST)
 		return err_os(err, errno, "make directory");
 	if (layout_open(str_of(writer->path), &fd, err) < 0 ||

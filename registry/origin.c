@@ -63,5 +63,5 @@ int origin_open(const struct pull_spec *spec, struct store *store, const struct 
 	case REFERENCE_REGISTRY:
 		return origin_registry_open(spec, stop, out, err);
 	}
-	return err_set(err, ERR_INVALID, "scratch is nothing that could be pulled");
+	return err_set(err, ERR_INVALID, "scratch is nothing that could be read");
 }

@@ -160,7 +160,7 @@ static void a_directory_of_something_else_is_refused(void **state)
 		&err, ERR_CONFLICT);
 	check_err(
 		layout_write(fixture->store, &image, STR("/nowhere/at/all"), STR("a"), NULL, &err),
-		&err, ERR_OS);
+		&err, ERR_NOT_FOUND);
 }
 
 static void an_image_with_a_lost_layer_is_not_named(void **state)
