@@ -2,8 +2,10 @@
 /*
  * verify.c - the work is cut in pieces, which the workers take one by one: the
  * blobs, largest first, then the chunks by the first byte of their names. So a
- * store of one blob keeps two cores busy, and every byte is hashed as a part of
- * a chunk and as a part of a blob.
+ * store of one blob keeps two cores busy.
+ *
+ * A blob that has its digest is made of the right bytes, and so is each chunk
+ * that its list names; such chunks are not hashed once more.
  */
 #include "layers/base/clock.h"
 #include "layers/base/thread.h"
@@ -29,6 +31,7 @@ struct verify {
 	struct lock lock;
 	/* guarded by lock: */
 	struct verify_findings *out;
+	struct digest_set whole; /* chunks of blobs that are */
 	struct err err;
 };
 
@@ -49,6 +52,16 @@ static int verify_found(struct verify *verify, struct digest_set *set, const str
 	added = digest_set_add(set, digest, err);
 	lock_drop(&verify->lock);
 	return added < 0 ? -1 : 0;
+}
+
+static bool verify_knows(struct verify *verify, const struct digest *id)
+{
+	bool known;
+
+	lock_take(&verify->lock);
+	known = digest_set_has(&verify->whole, id);
+	lock_drop(&verify->lock);
+	return known;
 }
 
 static bool chunk_is_whole(const struct digest *id, struct str bytes)
@@ -135,14 +148,44 @@ int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
 	return digest_equal(&found, digest);
 }
 
+/* What the list names needs no look of its own any more. */
+static int verify_mark(struct verify *verify, const struct digest *blob, struct err *err)
+{
+	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct blob_entry entry;
+	size_t count;
+	int found;
+
+	if (!refs)
+		abort();
+	if (db_begin(&verify->blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	found = blob_entry_find(verify->blobs, txn, blob, &entry, err);
+	for (uint64_t page = 0; found == 1 && page * BLOB_PAGE_REFS < entry.chunks; page++) {
+		if (blob_entry_page(verify->blobs, txn, &entry, page, refs, &count, err) < 0)
+			return -1;
+		for (size_t i = 0; i < count; i++) {
+			struct blob_chunk chunk;
+
+			blob_ref_read(&refs[i], &chunk);
+			if (verify_found(verify, &verify->whole, &chunk.id, err) < 0)
+				return -1;
+		}
+	}
+	return found < 0 ? -1 : 0;
+}
+
 static int verify_one_blob(struct verify *verify, const struct verify_blob *blob, struct err *err)
 {
 	int whole =
 		blob->single ? 1 : verify_blob(verify->blobs, &blob->digest, &verify->stop, err);
 
 	atomic_fetch_add(&verify->done, blob->single ? 0 : blob->size);
-	if (whole != 0)
+	if (whole < 0 || blob->single)
 		return whole < 0 ? -1 : 0;
+	if (whole == 1)
+		return verify_mark(verify, &blob->digest, err);
 	return verify_found(verify, &verify->out->blobs, &blob->digest, err);
 }
 
@@ -169,7 +212,7 @@ static int verify_chunks(struct verify *verify, struct digest *after, bool *star
 		if (key.mv_size != 32 || *(const uint8_t *)key.mv_data != first)
 			return 0;
 		memcpy(id.bytes, key.mv_data, 32);
-		if ((!*started || !digest_equal(&id, after)) &&
+		if ((!*started || !digest_equal(&id, after)) && !verify_knows(verify, &id) &&
 		    !chunk_is_whole(&id, db_str(value)) &&
 		    verify_found(verify, &verify->out->chunks, &id, err) < 0)
 			return -1;
@@ -328,6 +371,7 @@ int verify_read(struct store *store, const struct verify_options *options,
 		cancel_done(&verify.stop);
 	}
 	cancel_done(&verify.finished);
+	digest_set_done(&verify.whole);
 	if (result < 0 || verify_judge_singles(&survey, &findings, err) < 0)
 		return -1;
 	findings.chunk_count = verify.chunks;

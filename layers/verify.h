@@ -2,13 +2,13 @@
 /*
  * verify.h - whether what lies in blobs/ is what its names say.
  *
- * Every chunk is hashed, and every blob that is more than one chunk, on all
- * cores; counts, lists and entries are compared in one snapshot. Nothing is held
+ * Every blob is hashed, and every chunk that is in no whole one, on all cores;
+ * counts, lists and entries are compared in one snapshot. Nothing is held
  * for longer than a page of a list, so it runs beside whatever writes and
  * collects: what goes away meanwhile is no finding.
  *
  * Memory: 40 bytes for each place of a chunk in a blob, twice while it is
- * sorted, and 80 for each blob.
+ * sorted, 80 for each blob, and a digest_set of all chunks.
  */
 #pragma once
 
