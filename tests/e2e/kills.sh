@@ -143,7 +143,7 @@ sound()
 		[ "$(layers "$(round 0)")" = "$expected" ] &&
 		[ "$(hearth pull "$registry/debian:1" 2>/dev/null | tail -n 1)" = "$debian_digest" ] &&
 		hearth bake "$work/use.json" --no-cache >/dev/null 2>&1 &&
-		hearth images | grep -q first:1
+		grep -q first:1 <<<"$(hearth images)"
 }
 
 mkdir "$work/context"
