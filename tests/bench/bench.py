@@ -31,7 +31,7 @@ ROWS = {row.__name__: row for row in (
     bakes.noop, bakes.thousand, bakes.uncached, bakes.deep, bakes.many,
     files.write, files.copy, files.scan, files.rebuild,
     transfers.pull, transfers.export, transfers.memory, transfers.slow,
-    stores.collect, stores.rounds)}
+    stores.collect, stores.rounds, stores.fsck)}
 
 
 def fdatasync_ms(work):

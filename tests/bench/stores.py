@@ -31,3 +31,16 @@ def rounds(bench):
     disk, live = map(int, bench.filler(data, "account").split())
     bench.row("the file after ten rounds", {"hearth": [disk / 2**20], "in use": [live / 2**20]},
               ("1.3 x in use", lambda m: m["hearth"] <= 1.3 * m["in use"]), "MiB")
+
+
+def fsck(bench):
+    """Every chunk of a store of blobs is hashed again, from memory, beside a program that does nothing else."""
+    data, mib = bench.fresh("fsck") / "data", 1024
+    bench.filler(data, "fill", str(mib), "1")
+
+    def rate(*command):
+        return mib * 2**20 / 1e3 / run(*command)
+
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: rate(bench.hearth, "fsck", "--data", data),
+                          **{"openssl sha256": lambda: rate("openssl", "dgst", "-sha256", data / "blobs/data.mdb")})
+    bench.row("fsck of 1 GiB", samples, ("1,000 MB/s", lambda m: m["hearth"] >= 1000), "MB/s")
