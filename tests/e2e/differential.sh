@@ -98,5 +98,6 @@ for case in $("$here/cases.py" "$here/differential.cases" "oci:$work/base:latest
 	fi
 	same "$case $(cat "$work/cases/$case/name")" "$(cat "$work/of-hearth")" "$(cat "$work/of-buildah")"
 done
+check "fsck has nothing to say of any of them" hearth fsck
 nothing_left "nothing is left over"
 finish
