@@ -4,8 +4,21 @@
 #include "bake/fsck_priv.h"
 #include "bake/work.h"
 #include "bake/work_call.h"
+#include "layers/blob.h"
 #include "layers/lease.h"
 #include "layers/tree_check.h"
+
+/* A layer that is collected before or while it is read is no other tar: its entry goes first. */
+static int check_is_there(struct store *store, const struct digest *blob, enum tree_check *out,
+			  struct err *err)
+{
+	struct blob_info info;
+	int found = blob_find(store, blob, &info, err);
+
+	if (found == 0)
+		*out = TREE_CHECK_SAME;
+	return found < 0 ? -1 : 0;
+}
 
 static int check_layer(struct work_call *call, struct lease *lease, const json_t *item,
 		       enum tree_check *out, struct err *err)
@@ -20,9 +33,9 @@ static int check_layer(struct work_call *call, struct lease *lease, const json_t
 	spec.blob = source.blob;
 	spec.diff_id = source.diff_id;
 	*out = TREE_CHECK_SAME;
-	if (tree_check(call->store, &spec, out, err) == 0)
-		return 0;
-	return err->kind == ERR_NOT_FOUND ? 0 : -1; /* collected meanwhile */
+	if (tree_check(call->store, &spec, out, err) < 0 && err->kind != ERR_NOT_FOUND)
+		return -1;
+	return *out == TREE_CHECK_OTHER_TAR ? check_is_there(call->store, &spec.blob, out, err) : 0;
 }
 
 static int check_layers(struct work_call *call, struct lease *lease, json_t *answer,
