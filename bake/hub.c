@@ -12,6 +12,8 @@
  */
 #include "bake/hub.h"
 
+#include "bake/mask.h"
+
 #include "layers/base/clock.h"
 #include "layers/base/fd.h"
 #include "layers/base/lock.h"
@@ -37,7 +39,9 @@ struct member {
 struct hub {
 	int listener;
 	int spoolfd;
-	uint64_t log_max; /* bytes */
+	struct sink spool; /* what goes to it */
+	struct mask *mask; /* lent, or NULL; see hub_hide() */
+	uint64_t log_max;  /* bytes */
 	int log_read;
 	int log_write;
 	int wake; /* an eventfd: something below changed */
@@ -222,6 +226,41 @@ static void hub_close_log(struct hub *hub)
 	lock_drop(&hub->lock);
 }
 
+static int hub_write_spool(struct sink *sink, struct str bytes, struct err *err)
+{
+	struct hub *hub = container_of(sink, struct hub, spool);
+
+	if (hub->spooled + bytes.len > hub->log_max)
+		return err_set(err, ERR_LIMIT,
+			       "the step wrote more than %" PRIu64
+			       " MiB of log; let it write to a file",
+			       hub->log_max >> 20);
+	if (fd_write_all(hub->spoolfd, bytes.ptr, bytes.len, err) < 0)
+		return -1;
+	hub->spooled += bytes.len;
+	return 0;
+}
+
+/* Bytes of the log, or none at its end. */
+static void hub_take_log(struct hub *hub, struct str bytes)
+{
+	struct sink *spool = &hub->spool;
+	struct mask *mask;
+	int result;
+
+	lock_take(&hub->lock);
+	mask = hub->mask;
+	lock_drop(&hub->lock);
+	if (!mask)
+		result = spool->write(spool, bytes, &hub->spool_err);
+	else if (bytes.len > 0)
+		result = mask_write(mask, bytes, spool, &hub->spool_err);
+	else
+		result = mask_finish(mask, spool, &hub->spool_err);
+	if (result < 0)
+		hub_end_step(hub);
+}
+
 static void hub_read_log(struct hub *hub)
 {
 	char piece[HUB_FRAME_MAX];
@@ -229,21 +268,11 @@ static void hub_read_log(struct hub *hub)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	if (hub->spool_err.kind ==
+	    ERR_NONE) /* else keep the pipe flowing; the step is being ended */
+		hub_take_log(hub, (struct str){piece, n > 0 ? (size_t)n : 0});
+	if (n <= 0)
 		hub_close_log(hub);
-		return;
-	}
-	if (hub->spool_err.kind != ERR_NONE)
-		return; /* keep the pipe flowing; the step is being ended */
-	if (hub->spooled + (uint64_t)n > hub->log_max)
-		(void)err_set(&hub->spool_err, ERR_LIMIT,
-			      "the step wrote more than %" PRIu64
-			      " MiB of log; let it write to a file",
-			      hub->log_max >> 20);
-	else if (fd_write_all(hub->spoolfd, piece, (size_t)n, &hub->spool_err) == 0)
-		hub->spooled += (uint64_t)n;
-	if (hub->spool_err.kind != ERR_NONE)
-		hub_end_step(hub);
 }
 
 static void hub_accept(struct hub *hub)
@@ -381,6 +410,7 @@ int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct c
 	*hub = (struct hub){
 		.listener = listener,
 		.spoolfd = spoolfd,
+		.spool = {hub_write_spool},
 		.log_max = log_max,
 		.log_read = -1,
 		.log_write = -1,
@@ -397,6 +427,13 @@ int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct c
 	}
 	*out = hub;
 	return 0;
+}
+
+void hub_hide(struct hub *hub, struct mask *mask)
+{
+	lock_take(&hub->lock);
+	hub->mask = mask;
+	lock_drop(&hub->lock);
 }
 
 int hub_log_fd(const struct hub *hub)

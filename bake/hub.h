@@ -21,6 +21,7 @@
 #define HUB_LOG_MAX ((uint64_t)1 << 30) /* a step in a loop must end before the disk does */
 
 struct hub;
+struct mask;
 
 /*
  * control is the connection of the asker that started us, listener the socket
@@ -30,6 +31,9 @@ struct hub;
  */
 int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct cancel *cancel,
 	      struct hub **out, struct err *err) MUST_CHECK;
+
+/* Hide secrets in the log. Before anything writes there; the mask is lent until hub_finish(). */
+void hub_hide(struct hub *hub, struct mask *mask);
 
 /* Where the step writes its output: the write end of a pipe, borrowed. */
 int hub_log_fd(const struct hub *hub);

@@ -3,9 +3,9 @@
  * secrets.h - what the operator gives to a bake by --secret, for steps that
  * ask for it by id.
  *
- * A value is in no key, no layer, no record and no log of ours, and no program
- * has it among its arguments. Steps with equal texts are one step whatever
- * their secrets are: a changed value runs nothing anew, and who joins a running
+ * A value is in no key, no layer, no record and no log of ours (mask.h hides
+ * what a step prints of it), and no program has it among its arguments. Steps with equal texts are
+ * one step whatever their secrets are: a changed value runs nothing anew, and who joins a running
  * step gets the result that another one's secret made.
  */
 #pragma once

@@ -11,6 +11,7 @@
  */
 #include "bake/copy.h"
 #include "bake/hub.h"
+#include "bake/mask.h"
 #include "bake/rendezvous.h"
 #include "bake/task.h"
 #include "bake/work.h"
@@ -39,6 +40,7 @@ struct step_work {
 	struct work_mounts mounts;
 	struct machine *machine;
 	struct hub *hub;
+	struct mask mask; /* of the secrets in the log */
 	struct cancel cancel;
 	int spoolfd;
 	int exit_code; /* of the command */
@@ -159,8 +161,15 @@ static int work_open(struct step_work *work, struct err *err)
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (work->spoolfd < 0)
 		return err_os(err, errno, "open the log's spool");
-	return hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, HUB_LOG_MAX, &work->cancel,
-			 &work->hub, err);
+	if (hub_start(WORK_FD_ASKER, WORK_FD_LISTENER, work->spoolfd, HUB_LOG_MAX, &work->cancel,
+		      &work->hub, err) < 0)
+		return -1;
+	for (size_t i = 0; i < work->task.mount_count; i++) {
+		if (work->task.mounts[i].secret)
+			mask_add(&work->mask, secret_bytes(work->task.mounts[i].secret));
+	}
+	hub_hide(work->hub, &work->mask);
+	return 0;
 }
 
 /* What may take long is done with the askers in hearing: they may leave. */
@@ -452,7 +461,11 @@ static void work_answer(struct step_work *work, int result, struct err *why)
 int work_step(void)
 {
 	struct step_work work = {
-		.spoolfd = -1, .mounts = WORK_MOUNTS_INIT, .record = STEP_RECORD_INIT};
+		.spoolfd = -1,
+		.mask = MASK_INIT,
+		.mounts = WORK_MOUNTS_INIT,
+		.record = STEP_RECORD_INIT,
+	};
 	struct err err = {0};
 	int result;
 
@@ -475,6 +488,7 @@ int work_step(void)
 	step_record_done(&work.record);
 	lease_close(work.lease);
 	store_close(work.store);
+	mask_done(&work.mask);
 	task_done(&work.task);
 	cancel_done(&work.cancel);
 	return result == 0 ? 0 : 1;

@@ -124,9 +124,12 @@ refused "but no variable is made of them" 64 'is no text' run 'RUN --mount=type=
 # The value is what a step tells nobody: it is in no file of ours.
 absent()
 {
-	! grep -rqFf "$work/token" "$HEARTH_DATA" /run /tmp/hearth* 2>/dev/null
+	! grep -rqFf "$work/token" "$HEARTH_DATA" /run /tmp/hearth* 2>/dev/null &&
+		! grep -rqF "$(od -An -v -tx1 "$work/token" | tr -d ' \n')" "$HEARTH_DATA" # a short log is kept as hex
 }
 run "RUN --mount=type=secret,id=token,env=T --mount=type=secret,id=token,target=/t cat /t >/dev/null; exit 3" "${given[@]}" >/dev/null || true
+spec "$work/printed.json" "$base" "RUN --mount=type=secret,id=token cat /run/secrets/token; echo; exit 3"
+refused "what a step prints of a secret is not shown" 1 '[*][*][*]' hearth bake "$work/printed.json" "${given[@]}"
 check "no secret is in the data directory, its logs and records included" absent
 spec "$work/hold.json" "$base" 'RUN --mount=type=secret,id=token --mount=type=secret,id=token,env=T echo started; sleep 600'
 "$HEARTH" bake "$work/hold.json" --progress plain "${given[@]}" >"$work/hold.log" 2>&1 &
