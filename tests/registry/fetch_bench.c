@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/registry/fetch_bench.h"
 
-#include "layers/base/fd.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 void bench_open(struct bench *bench, standin_fn *fn, standin_fn *other)
 {
@@ -74,10 +73,8 @@ void check_whole(const struct bench *bench)
 void say_bytes(const struct bench *bench, const struct standin_request *request, size_t from,
 	       size_t to)
 {
-	struct err err;
-
-	if (fd_write_all(request->fd, bench->bytes + from, to - from, &err) < 0)
-		fail_msg("%s", err.text);
+	/* A client that has seen enough, and is gone, is no failure of the test. */
+	(void)send(request->fd, bench->bytes + from, to - from, MSG_NOSIGNAL);
 }
 
 void say_whole(const struct bench *bench, const struct standin_request *request)

@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
-#define STANDIN_HEAD_MAX 65536
+#define STANDIN_HEAD_MAX ((size_t)65536)
+#define STANDIN_LINGER_MAX ((size_t)256 << 20) /* more than any test sends */
+#define STANDIN_LINGER_S 10
 
 /* Read the head of one request, and what came with it. 0 when the client sent none. */
 static size_t standin_read(int fd, char *head)
@@ -107,6 +110,27 @@ void standin_say(const struct standin_request *request, const char *fmt, ...)
 	(void)send(request->fd, text, (size_t)len, MSG_NOSIGNAL);
 }
 
+/*
+ * Close without a reset: one would follow from what the client still sends, and
+ * destroy the answer on its way. A client that does not hang up is left behind.
+ */
+static void standin_linger(const struct standin_request *request)
+{
+	const struct timeval patience = {.tv_sec = STANDIN_LINGER_S};
+	auto_free char *piece = malloc(STANDIN_HEAD_MAX);
+	size_t left = STANDIN_LINGER_MAX;
+	ssize_t n = 1;
+
+	if (!piece ||
+	    setsockopt(request->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
+		abort();
+	(void)shutdown(request->fd, SHUT_WR);
+	while (n > 0 && left > 0) {
+		n = recv(request->fd, piece, left < STANDIN_HEAD_MAX ? left : STANDIN_HEAD_MAX, 0);
+		left -= n > 0 ? (size_t)n : 0;
+	}
+}
+
 void standin_answer(const struct standin_request *request, const char *status, const char *headers,
 		    struct str body)
 {
@@ -114,6 +138,7 @@ void standin_answer(const struct standin_request *request, const char *status, c
 		    "HTTP/1.1 %s\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n" STR_FMT,
 		    status, headers, body.len,
 		    STR_ARG(strcmp(request->method, "HEAD") == 0 ? STR("") : body));
+	standin_linger(request);
 }
 
 void standin_await_goodbye(const struct standin_request *request)

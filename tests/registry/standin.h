@@ -43,7 +43,10 @@ void standin_stop(struct standin *standin);
 /* Answer in printf's words; a body's length is up to the caller. */
 void standin_say(const struct standin_request *request, const char *fmt, ...) PRINTF(2, 3);
 
-/* "HTTP/1.1 STATUS …", headers (each with \r\n, or ""), Content-Length, and the body. */
+/*
+ * "HTTP/1.1 STATUS …", headers (each with \r\n, or ""), Content-Length, and the body. A request
+ * may be answered before its own body is read: the rest is taken until the client has the answer.
+ */
 void standin_answer(const struct standin_request *request, const char *status, const char *headers,
 		    struct str body);
 
