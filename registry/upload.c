@@ -4,7 +4,7 @@
  *
  *	1 POST uploads/             a session: the Location of its answer
  *	2 PUT LOCATION?digest=      all of it                         whole
- *	2 PATCH LOCATION ...        the rest, or a chunk at a time    continued, or after a 413
+ *	2 PATCH LOCATION ...        the rest, or a chunk at a time    continued, or too large whole
  *	3 PUT LOCATION?digest=      nothing more
  *
  * After a failure GET LOCATION says how much arrived. A session that the
@@ -231,10 +231,20 @@ static void upload_forget(struct upload *upload)
 	upload->kept = 0;
 }
 
+/* Whether it goes on in chunks, where it went whole before. */
+static bool upload_divide(struct upload *upload)
+{
+	if (upload->chunk > 0 || upload->spec->size <= UPLOAD_CHUNK)
+		return false;
+	upload->chunk = UPLOAD_CHUNK;
+	return true;
+}
+
 /*
  * How much the registry has of a session that broke: 0 and it goes on or is
  * forgotten, 1 nobody answered, -1. "0-0" may mean nothing, or a byte: it counts
- * as nothing known.
+ * as nothing known. Where nothing is, a proxy may have thought it too large and
+ * hung up instead of saying so.
  */
 static int upload_recall(struct upload *upload, struct err *err)
 {
@@ -253,6 +263,7 @@ static int upload_recall(struct upload *upload, struct err *err)
 	    !range_parse_sent(http_header(&upload->response, "Range"), &last) || last == 0 ||
 	    last >= upload->spec->size) {
 		upload_forget(upload);
+		(void)upload_divide(upload);
 		return 0;
 	}
 	upload->kept = last + 1;
@@ -316,10 +327,8 @@ static bool upload_is_lost(struct upload *upload, bool fresh)
 {
 	long status = upload->response.status;
 
-	if (status == 413 && upload->chunk == 0 && upload->spec->size > UPLOAD_CHUNK) {
-		upload->chunk = UPLOAD_CHUNK;
+	if (status == 413 && upload_divide(upload))
 		return true;
-	}
 	return status == 404 || status == 416 || (status == 400 && !fresh);
 }
 

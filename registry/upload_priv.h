@@ -4,8 +4,8 @@
  *
  * A blob is sent whole by one PUT, straight from the store. What breaks is
  * continued where the registry says that it stopped, where it says so, and sent
- * anew where it does not. Chunks are for registries that refuse the whole as
- * too large (413).
+ * anew where it does not. Chunks are for what is too large to go whole: the
+ * registry says so (413), or a try breaks and it knows nothing of it.
  *
  * Format: OCI distribution-spec 1.1, "Push".
  */

@@ -290,6 +290,29 @@ static void what_is_too_large_goes_in_chunks(void **state)
 	assert_string_equal(desk->range, "16777216-17776999");
 }
 
+/* As a proxy does; the registry behind it knows nothing of the try. */
+static void hangs_up_on_what_is_large(void *ctx, const struct standin_request *request)
+{
+	struct desk *desk = ctx;
+
+	if (desk_letter(request) == 'U' && desk->step++ == 0) {
+		desk_take(desk, request, DESK_HALF);
+		desk->answered = true;
+	} else if (desk_letter(request) == 'G') {
+		desk_answer(desk, request, "404 What", "");
+	}
+}
+
+static void what_is_large_and_breaks_without_a_trace_goes_in_chunks(void **state)
+{
+	struct desk *desk = *state;
+	struct err err = {0};
+
+	desk_fill(desk, UPLOAD_CHUNK + 1000000);
+	check_ok(desk_send(desk, hangs_up_on_what_is_large, &err), &err);
+	desk_check_sent(desk, "PUHGPCCU");
+}
+
 static void always_too_large(void *ctx, const struct standin_request *request)
 {
 	if (desk_letter(request) == 'U')
@@ -485,6 +508,7 @@ int main(void)
 		TEST(a_lost_session_is_begun_anew),
 		TEST(a_blob_that_is_there_after_all_is_sent),
 		TEST(what_is_too_large_goes_in_chunks),
+		TEST(what_is_large_and_breaks_without_a_trace_goes_in_chunks),
 		TEST(what_is_small_and_too_large_is_refused),
 		TEST(a_registry_that_is_busy_is_asked_again),
 		TEST(a_token_that_expires_in_the_middle_is_renewed),
