@@ -8,6 +8,7 @@
  */
 #include "bake/spec.h"
 
+#include "bake/cron.h"
 #include "bake/schema_priv.h"
 
 #include <ctype.h>
@@ -200,6 +201,27 @@ static int spec_read_secrets(const json_t *image, const char *path, struct spec 
 	return 0;
 }
 
+static int spec_read_rebake(const json_t *image, const char *path, struct spec *out,
+			    struct err *err)
+{
+	char at[64];
+	json_t *rebake = NULL;
+	struct cron cron;
+	int found = json_get_object(image, path, "rebake", &rebake, err);
+
+	if (found <= 0)
+		return found;
+	(void)snprintf(at, sizeof(at), "%.48s%srebake", path, *path ? "." : "");
+	if (json_need_string(rebake, at, "cron", &out->rebake.cron, err) < 0 ||
+	    json_get_int(rebake, at, "jitterMs", &out->rebake.jitter_ms, err) < 0)
+		return -1;
+	if (cron_parse(out->rebake.cron, &cron, err) < 0)
+		return err_ctx(err, "%s.cron", at);
+	if (out->rebake.jitter_ms > SPEC_JITTER_MAX_MS)
+		return err_set(err, ERR_INVALID, "%s.jitterMs: expected at most a day", at);
+	return 0;
+}
+
 static int spec_read_base(const json_t *image, const char *path, struct spec *out, struct err *err)
 {
 	struct reference reference;
@@ -247,6 +269,7 @@ static int spec_read_image(const json_t *image, const char *path, struct spec *o
 	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
 	    spec_read_secrets(image, path, out, err) < 0 ||
+	    spec_read_rebake(image, path, out, err) < 0 ||
 	    json_get_string(image, path, "context", &out->context, err) < 0 ||
 	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0 ||
 	    json_get_bool(image, path, "reproducible", &out->reproducible, err) < 0)
@@ -394,7 +417,8 @@ static int spec_read(struct spec *out, struct err *err)
 
 int spec_parse(struct str text, struct spec *out, struct err *err)
 {
-	auto_spec struct spec spec = {.slug = STR(""), .context = STR("")};
+	auto_spec struct spec spec = {
+		.slug = STR(""), .context = STR(""), .rebake = {.cron = STR("")}};
 
 	if (json_parse(text, SPEC_MAX, &spec.document, err) < 0)
 		return -1;

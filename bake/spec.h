@@ -21,6 +21,7 @@
 #define SPEC_TIMEOUT_DEFAULT_MS 3600000
 #define SPEC_EPOCH_OF_BASE (-1)
 #define SPEC_EPOCH_MAX 253402300799 /* the year 9999 ends */
+#define SPEC_JITTER_MAX_MS ((int64_t)24 * 60 * 60 * 1000)
 
 struct spec_resources {
 	uint64_t memory_mb; /* 0: no limit, here and below */
@@ -32,6 +33,12 @@ struct spec_resources {
 struct spec_secret {
 	struct str id;
 	bool required; /* whatever steps say, and even if all of them are cached */
+};
+
+/* When the image is baked anew. */
+struct spec_rebake {
+	struct str cron;   /* an expression (cron.h); "" for never */
+	int64_t jitter_ms; /* it may be so much later, so that not all are at once */
 };
 
 struct spec {
@@ -50,6 +57,7 @@ struct spec {
 	bool reproducible;            /* no file, image or history is younger than that */
 	int64_t source_date_epoch;    /* seconds; SPEC_EPOCH_OF_BASE: when the base was made */
 	struct spec_resources resources;
+	struct spec_rebake rebake;
 	struct spec_secret *secrets; /* owned array */
 	size_t secret_count;
 };

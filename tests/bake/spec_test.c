@@ -57,7 +57,7 @@ static void an_image_alone_will_do(void **state)
 		" \"resources\": {\"cpu\": 1.5, \"memoryMb\": 512, \"pids\": 100},"
 		" \"secrets\": [], \"push\": [\"r.com/a:1\"], \"cache\": {}, \"steps\": null,"
 		" \"network\": {\"egress\": {\"mode\": \"open\"}},"
-		" \"rebake\": {\"cron\": \"0 3 * * *\", \"jitterMs\": 0}}";
+		" \"rebake\": {\"cron\": \"0 3 * * *\", \"jitterMs\": 60000}}";
 	auto_spec struct spec spec = {0};
 	struct err err = {0};
 
@@ -72,6 +72,8 @@ static void an_image_alone_will_do(void **state)
 	assert_int_equal(spec.compression, LAYER_GZIP);
 	assert_true(spec.reproducible);
 	assert_int_equal(spec.source_date_epoch, SPEC_EPOCH_OF_BASE);
+	assert_true(str_equal(spec.rebake.cron, STR("0 3 * * *")));
+	assert_int_equal(spec.rebake.jitter_ms, 60000);
 	assert_int_equal(spec.resources.memory_mb, 512);
 	assert_int_equal(spec.resources.pids, 100);
 	assert_true(spec.resources.cpu > 1.4 && spec.resources.cpu < 1.6);
@@ -145,6 +147,15 @@ static const struct {
 	{IMAGE("\"reproducible\": 1"), ERR_INVALID,
 	 "reproducible: expected true or false, found an integer"},
 	{IMAGE("\"rebake\": {\"cron\": 5}"), ERR_INVALID, "rebake.cron: expected a string"},
+	{IMAGE("\"rebake\": {}"), ERR_INVALID, "rebake.cron: missing"},
+	{IMAGE("\"rebake\": {\"cron\": \"0 25 * * *\"}"), ERR_INVALID,
+	 "rebake.cron: the hour: expected"},
+	{IMAGE("\"rebake\": {\"cron\": \"0 0 30 2 *\"}"), ERR_INVALID,
+	 "rebake.cron: no day is ever like that"},
+	{IMAGE("\"rebake\": {\"cron\": \"@daily\"}"), ERR_INVALID,
+	 "rebake.cron: expected five fields"},
+	{IMAGE("\"rebake\": {\"cron\": \"0 0 * * *\", \"jitterMs\": 86400001}"), ERR_INVALID,
+	 "rebake.jitterMs: expected at most a day"},
 	{IMAGE("\"secrets\": [\"x\"]"), ERR_INVALID, "secrets[0]: expected an object"},
 	{IMAGE("\"platform\": \"amd64\""), ERR_INVALID, "platform: "},
 	{"{\"steps\": []}", ERR_INVALID, "base: missing"},
