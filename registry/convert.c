@@ -87,11 +87,11 @@ static int convert_layers(const struct conversion *conversion, const struct mani
 {
 	json_t *entries = json_object_get(manifest->document, "layers");
 	char text[DIGEST_TEXT_MAX];
+	bool changed = false;
 
 	if (config->diff_id_count != manifest->layer_count)
 		return err_set(err, ERR_CORRUPT, "the manifest has %zu layers and the config %zu",
 			       manifest->layer_count, config->diff_id_count);
-	*out_changed = false;
 	for (size_t i = 0; i < manifest->layer_count; i++) {
 		const struct descriptor layer = manifest->layers[i];
 		const struct variant_source source = {.blob = layer.digest,
@@ -104,12 +104,13 @@ static int convert_layers(const struct conversion *conversion, const struct mani
 
 		if (variant_make(conversion->store, &source, conversion->codec, &variant, err) < 0)
 			return err_ctx(err, "layer %s", digest_format(&layer.digest, text));
-		*out_changed = *out_changed || !fits || !digest_equal(&variant.blob, &layer.digest);
+		changed = changed || !fits || !digest_equal(&variant.blob, &layer.digest);
 		(void)json_array_set_new(entries, i,
 					 convert_entry(json_array_get(entries, i),
 						       manifest_layer_type(conversion->codec),
 						       &variant));
 	}
+	*out_changed = changed;
 	return 0;
 }
 
@@ -131,7 +132,7 @@ static int convert_manifest(const struct conversion *conversion, struct str text
 	auto_buf struct buf config_text = BUF_INIT(IMAGE_CONFIG_MAX);
 	auto_image_config struct image_config config = {0};
 	auto_manifest struct manifest manifest = {0};
-	bool changed;
+	bool changed = false;
 
 	if (manifest_parse(text, &manifest, err) < 0)
 		return -1;

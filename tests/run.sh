@@ -69,11 +69,13 @@ check() # NAME COMMAND...: one check that is not a ctest
 	if "$@"; then count "$name" 1 0 0; else count "$name" 0 1 0; fi
 }
 
+# A user's compiler may warn of what ours does not; ours may not warn at all.
 build() # PRESET [TARGET...]
 {
-	local preset=$1
+	local preset=$1 strict=()
 	shift
-	cmake --preset "$preset" >"$reports/configure-$preset.log" 2>&1 ||
+	[ "$preset" != release ] || strict=(-D WERROR=ON)
+	cmake --preset "$preset" "${strict[@]}" >"$reports/configure-$preset.log" 2>&1 ||
 		{ cat "$reports/configure-$preset.log"; return 1; }
 	run cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"} >"$reports/build-$preset.log" 2>&1 ||
 		{ grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$reports/build-$preset.log"; return 1; }
