@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* progress_json.c - each event as one line of JSON; its names are of our interface. */
 #include "api/human.h"
 #include "api/progress.h"
 #include "layers/base/clock.h"

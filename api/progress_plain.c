@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* progress_plain.c - events as lines behind "[2/5]", for a file, a pipe or --progress plain. */
 #include "api/human.h"
 #include "api/progress.h"
 #include "layers/base/embed.h"

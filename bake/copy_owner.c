@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* copy_owner.c - --chown: names are looked up in the root that is copied into. */
 #include "bake/copy.h"
 
 #include "sandbox/user.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_steps.c - the crew's parent: a process that has loaded all libraries, and
+ * forks the worker of each step that an asker asks it for (crew.h).
+ */
 #include "bake/crew.h"
 #include "bake/work.h"
 #include "layers/base/pass.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blob_reader.c - a blob's chunks in order. Each is copied out of the map, so that
+ * no read transaction outlives a call.
+ */
 #include "layers/blob_priv.h"
 
 struct blob_reader {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* blob_writer.c - chunks as they come, and at the end the entry that names them. */
 #include "layers/blob_priv.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Format: RFC 8878. A frame says how long its content is, and has no checksum. */
 #include "layers/codec_priv.h"
 
 #include <assert.h>

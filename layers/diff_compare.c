@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* diff_compare.c - whether a file of the upper directory is just what lies below it. */
 #include "layers/base/fd.h"
 #include "layers/diff_priv.h"
 

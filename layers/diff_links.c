@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* diff_links.c - files with several names, by inode: an open hash table. */
 #include "layers/diff_priv.h"
 
 #define LINKS_FIRST_CAP ((size_t)64)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* inflater.c - the format is told by the first bytes; what follows is counted. */
 #include "layers/inflate_priv.h"
 #include "layers/layer.h"
 

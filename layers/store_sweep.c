@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* store_sweep.c - what leaves the data directory, by way of trash/. */
 #include "layers/staging_priv.h"
 #include "layers/tree_priv.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unpack_clear.c - an entry makes room for a later one of its name. */
 #include "layers/unpack_priv.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unpack_name.c - a name as a tar has it: made normal, bounded, and told from a whiteout. */
 #include "layers/base/path.h"
 #include "layers/unpack_priv.h"
 

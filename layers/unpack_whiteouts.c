@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* unpack_whiteouts.c - whiteouts take effect when the tar has ended, ancestors first. */
 #include "layers/base/path.h"
 #include "layers/unpack_priv.h"
 

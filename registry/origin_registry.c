@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* origin_registry.c - a registry, on a connection for each lane. */
 #include "registry/fetch_priv.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* pull_layers.c - the layers of one image, fetched on several lanes where they are missing. */
 #include "layers/base/clock.h"
 #include "registry/lanes_priv.h"
 #include "registry/pull_priv.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* host_examine.c - the checks of `hearth doctor`, each with what to do about it. */
 #include "sandbox/host.h"
 
 #include "layers/base/fd.h"

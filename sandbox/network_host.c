@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* network_host.c - the operator's NAME=ADDRESS[:PORT]. */
 #include "sandbox/address_priv.h"
 #include "sandbox/name_priv.h"
 #include "sandbox/network.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* seccomp_calls.c - the system calls that a machine may make, by name and number. */
 #include "sandbox/seccomp_priv.h"
 
 #include <sys/syscall.h>
