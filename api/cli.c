@@ -142,6 +142,7 @@ void cli_done(struct cli *cli)
 	free(cli->worker_path);
 	free(cli->puller_path);
 	free(cli->agent_path);
+	config_done(&cli->config);
 	*cli = (struct cli){0};
 }
 

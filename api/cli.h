@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "api/config.h"
 #include "layers/base/cancel.h"
 #include "layers/store.h"
 
@@ -65,6 +66,7 @@ struct cli {
 	char *puller_path;     /* owned */
 	char *agent_path;      /* owned */
 	uint64_t map_bytes;    /* 0 for the default */
+	struct config config;  /* owned: what the operator's file says */
 };
 
 extern const struct cli_command cli_bake;
@@ -90,6 +92,10 @@ extern const struct cli_command cli_manual;
 
 /* The options that every command has. */
 #define CLI_OPTION_DATA                                                                   \
+	{"config", "FILE",                                                                \
+	 "the configuration; else HEARTH_CONFIG says which, and root's is "               \
+	 "/etc/hearth/hearth.json",                                                       \
+	 false},                                                                          \
 	{                                                                                 \
 		"data", "DIR",                                                            \
 			"the data directory; else HEARTH_DATA says which, and root's is " \

@@ -159,7 +159,7 @@ static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct e
 	const char *keep = cli_text(cli, "keep");
 	const char *unused = cli_text(cli, "unused-for");
 
-	*out = GC_POLICY_INIT;
+	*out = cli->config.gc;
 	out->all = cli_has(cli, "all");
 	if (keep && gc_read_count(keep, &out->keep, err) < 0)
 		return -1;
@@ -218,7 +218,7 @@ const struct cli_command cli_gc = {
 		"never goes; hearth rm takes a tag away.\n"
 		"\n"
 		"A SIZE is a number of bytes, or has a unit: 500M, 20G, 20Gi. A DURATION has a\n"
-		"unit: 90m, 36h, 30d, 4w.\n",
+		"unit: 90m, 36h, 30d, 4w. What no option says, the configuration's gc says.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 0,

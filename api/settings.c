@@ -11,6 +11,7 @@
 #define SETTINGS_MAP_MIN ((uint64_t)1024 * 1024)
 #define SETTINGS_MAP_MAX ((uint64_t)64 << 40) /* half of what x86-64 addresses */
 #define SETTINGS_COLUMNS 100                  /* of a terminal that does not say */
+#define SETTINGS_CONFIG "/etc/hearth/hearth.json"
 
 static char *settings_join(const char *a, const char *b)
 {
@@ -46,6 +47,38 @@ static int settings_variable(const char *name, const char **out, struct err *err
 	return 1;
 }
 
+/* The file of this user, or the host's; NULL where there is none. The caller frees it. */
+static char *settings_default_config(void)
+{
+	const char *base = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+	auto_free char *own = NULL;
+	struct stat st;
+
+	if (geteuid() != 0 && base && *base == '/')
+		own = settings_join(base, "/hearth/hearth.json");
+	else if (geteuid() != 0 && home && *home == '/')
+		own = settings_join(home, "/.config/hearth/hearth.json");
+	if (own && stat(own, &st) == 0)
+		return steal_ptr(&own);
+	return stat(SETTINGS_CONFIG, &st) == 0 ? settings_join(SETTINGS_CONFIG, "") : NULL;
+}
+
+static int settings_config(struct cli *cli, struct err *err)
+{
+	const char *given = cli_text(cli, "config");
+	auto_free char *found = NULL;
+
+	cli->config = CONFIG_INIT;
+	if (!given && settings_variable("HEARTH_CONFIG", &given, err) < 0)
+		return -1;
+	if (!given) {
+		found = settings_default_config();
+		given = found;
+	}
+	return given ? config_read(given, cli->cancel, &cli->config, err) : 0;
+}
+
 static int settings_data_path(struct cli *cli, struct err *err)
 {
 	const char *given = cli_text(cli, "data");
@@ -54,6 +87,8 @@ static int settings_data_path(struct cli *cli, struct err *err)
 
 	if (!given && settings_variable("HEARTH_DATA", &given, err) < 0)
 		return -1;
+	if (!given)
+		given = cli->config.data;
 	if (given && *given != '/')
 		return settings_relative(given, &cli->data_path, err);
 	if (given)
@@ -191,8 +226,8 @@ int settings_log(struct err *err)
 
 int settings_load(struct cli *cli, struct err *err)
 {
-	if (settings_log(err) < 0 || settings_data_path(cli, err) < 0 ||
-	    settings_programs(cli, err) < 0)
+	if (settings_log(err) < 0 || settings_config(cli, err) < 0 ||
+	    settings_data_path(cli, err) < 0 || settings_programs(cli, err) < 0)
 		return -1;
 	return settings_map_bytes(cli, err);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * settings.h - what the surroundings say: options first, then the environment,
- * then defaults. settings.c is the only file that reads the environment.
+ * then the configuration's file, then defaults. settings.c is the only file that
+ * reads the environment.
  *
+ *	HEARTH_CONFIG     the configuration (config.h)
  *	HEARTH_DATA       the data directory
  *	HEARTH_MAP_BYTES  bytes of each of the store's two maps, for hosts without
  *	                  the address space
@@ -12,16 +14,17 @@
  *	REGISTRY_AUTH_FILE  where podman login keeps them
  *	SOURCE_DATE_EPOCH the latest time in a reproducible image, in seconds
  *
- * HEARTH_DATA and HEARTH_MAP_BYTES that are set but empty are ERR_INVALID: they
- * are a script's mistake, and the default is another data directory. A switch
- * that is empty is off. DOCKER_CONFIG, SOURCE_DATE_EPOCH, HOME and XDG_DATA_HOME
- * are not ours, and count as unset then, as elsewhere.
+ * HEARTH_CONFIG, HEARTH_DATA and HEARTH_MAP_BYTES that are set but empty are
+ * ERR_INVALID: they are a script's mistake, and the default is another data
+ * directory. A switch that is empty is off. DOCKER_CONFIG, SOURCE_DATE_EPOCH, HOME,
+ * XDG_CONFIG_HOME and XDG_DATA_HOME are not ours, and count as unset then, as
+ * elsewhere.
  */
 #pragma once
 
 #include "api/cli.h"
 
-/* Fill the cli's paths. */
+/* Fill the cli's configuration and paths. */
 int settings_load(struct cli *cli, struct err *err) MUST_CHECK;
 
 /* The log's part alone, in every process. */

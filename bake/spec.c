@@ -9,7 +9,7 @@
 #include "bake/spec.h"
 
 #include "bake/cron.h"
-#include "bake/schema_priv.h"
+#include "layers/base/schema.h"
 
 #include <ctype.h>
 #include <stdio.h>

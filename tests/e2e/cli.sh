@@ -42,6 +42,19 @@ for bytes in -5 1e9 1023 70368744177665 99999999999999999999; do
 	refused "and an address space of $bytes" 64 HEARTH_MAP_BYTES env HEARTH_MAP_BYTES=$bytes "$HEARTH" images
 done
 
+
+echo "{\"data\": \"$work/elsewhere\", \"gc\": {\"keepVersion\": 1}}" >"$work/typo.json"
+echo "{\"data\": \"$work/elsewhere\"}" >"$work/hearth.json"
+refused "an unknown key of the configuration is named, with what is nearest" 64 \
+	'typo.json: gc.keepVersion: unknown key; did you mean keepVersions' hearth images --config "$work/typo.json"
+refused "a configuration that was asked for has to be there" 66 'configuration .*absent.json' hearth images --config "$work/absent.json"
+refused "one that is no JSON is told by its place" 64 'configuration /dev/null' env HEARTH_CONFIG=/dev/null "$HEARTH" images
+refused "an empty HEARTH_CONFIG is a mistake" 64 HEARTH_CONFIG env HEARTH_CONFIG= "$HEARTH" images
+env -u HEARTH_DATA HEARTH_CONFIG="$work/hearth.json" "$HEARTH" context put "$here" >"$work/digest"
+check "it says where the data is" test -d "$work/elsewhere/meta"
+env -u HEARTH_DATA HEARTH_CONFIG="$work/typo.json" "$HEARTH" context put "$here" --config "$work/hearth.json" --data "$work/third" >"$work/again"
+check "options and the environment go before it" test -d "$work/third/meta"
+
 base=$(tiny_base)
 spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
 refused "an unknown progress is refused" 64 "auto" hearth bake "$work/a.json" --progress loud

@@ -44,7 +44,10 @@ for i in 1 2 3; do
 done
 same "of each slug the newest images are kept" \
 	"$(hearth gc --keep 2 --json | jq -r '.images[]')" "$(cat "$work/agent-1")"
-holds "text says it in words" "$(hearth gc --keep 1)" '^image [0-9a-f]{12} agent$'
+echo '{"gc": {"keepVersions": 1}}' >"$work/hearth.json"
+same "an option goes before the configuration" \
+	"$(hearth gc --keep 2 --dry-run --json --config "$work/hearth.json" | jq -c .images)" '[]'
+holds "text says it in words" "$(hearth gc --config "$work/hearth.json")" '^image [0-9a-f]{12} agent$'
 
 mkdir "$work/context"
 head -c 1000000 /dev/urandom >"$work/context/file"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_priv.h - which keys an object may have, and what their values are.
+ * schema.h - which keys an object may have, and what their values are.
  *
  * A schema is a table. What does not fit is ERR_INVALID and named by its path
  * ("sandbox.image.steps[2]: expected a string, found an integer"); for an

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bake/schema_priv.h"
+#include "layers/base/schema.h"
 
 #include "layers/base/nearest.h"
 

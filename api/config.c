@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/config.h"
+
+#include "api/input.h"
+#include "layers/base/array.h"
+#include "layers/base/schema.h"
+#include "registry/reference.h"
+
+#include <stdio.h>
+
+#define CONFIG_PARALLEL_MAX 1024
+#define CONFIG_MS_MAX ((int64_t)100 * 366 * 24 * 3600 * 1000) /* a century */
+#define CONFIG_PLACE_MAX REFERENCE_REPOSITORY_MAX
+
+static const struct schema tls_keys[] = {
+	{"cert", SCHEMA_STRING},
+	{"key", SCHEMA_STRING},
+	{NULL},
+};
+
+static const struct schema preview_keys[] = {
+	{"host", SCHEMA_STRING},
+	{NULL},
+};
+
+static const struct schema bakes_keys[] = {
+	{"parallel", SCHEMA_AMOUNT},
+	{"timeoutMs", SCHEMA_AMOUNT},
+	{NULL},
+};
+
+static const struct schema gc_keys[] = {
+	{"keepVersions", SCHEMA_COUNT},
+	{"unusedMs", SCHEMA_COUNT},
+	{"maxBytes", SCHEMA_AMOUNT},
+	{"minFreeBytes", SCHEMA_COUNT},
+	{NULL},
+};
+
+static const struct schema registry_keys[] = {
+	{"anonymous", SCHEMA_STRINGS},
+	{"insecure", SCHEMA_STRINGS},
+	{"mirrors", SCHEMA_OBJECT},
+	{NULL},
+};
+
+static const struct schema mirror_keys[] = {
+	{"upstreams", SCHEMA_OBJECT},
+	{"default", SCHEMA_STRING},
+	{NULL},
+};
+
+static const struct schema upstream_keys[] = {
+	{"url", SCHEMA_STRING},
+	{"tagTtlMs", SCHEMA_COUNT},
+	{"maxBytes", SCHEMA_AMOUNT},
+	{NULL},
+};
+
+static const struct schema egress_keys[] = {
+	{"hosts", SCHEMA_OBJECT},
+	{NULL},
+};
+
+static const struct schema secret_keys[] = {
+	{"src", SCHEMA_STRING},
+	{"env", SCHEMA_STRING},
+	{NULL},
+};
+
+static const struct schema events_keys[] = {
+	{"keepMs", SCHEMA_AMOUNT},
+	{"keep", SCHEMA_AMOUNT},
+	{NULL},
+};
+
+static const struct schema config_keys[] = {
+	{"data", SCHEMA_STRING},
+	{"listen", SCHEMA_STRING},
+	{"tls", SCHEMA_OBJECT, .members = tls_keys},
+	{"preview", SCHEMA_OBJECT, .members = preview_keys},
+	{"bakes", SCHEMA_OBJECT, .members = bakes_keys},
+	{"gc", SCHEMA_OBJECT, .members = gc_keys},
+	{"registry", SCHEMA_OBJECT, .members = registry_keys},
+	{"mirror", SCHEMA_OBJECT, .members = mirror_keys},
+	{"egress", SCHEMA_OBJECT, .members = egress_keys},
+	{"secrets", SCHEMA_OBJECT},
+	{"runtime", SCHEMA_STRING},
+	{"production", SCHEMA_BOOL},
+	{"events", SCHEMA_OBJECT, .members = events_keys},
+	{NULL},
+};
+
+/* A text of the document, which the schema has seen. ERR_INVALID for an empty one. */
+static int config_text(const json_t *object, const char *path, const char *key, const char **out,
+		       struct err *err)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_string(value))
+		return 0;
+	*out = json_string_value(value);
+	if (**out == '\0')
+		return err_set(err, ERR_INVALID, "%s%s%s: expected a text that is not empty", path,
+			       *path ? "." : "", key);
+	return 0;
+}
+
+/* What of a number is above max is nobody's wish, and would overflow somewhere. */
+static int config_number(const json_t *object, const char *path, const char *key, int64_t max,
+			 int64_t *out, struct err *err)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		return 0;
+	*out = json_integer_value(value);
+	if (*out > max)
+		return err_set(err, ERR_INVALID, "%s.%s: expected at most %lld", path, key,
+			       (long long)max);
+	return 0;
+}
+
+static void config_size(const json_t *object, const char *key, uint64_t *out)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (json_is_integer(value))
+		*out = (uint64_t)json_integer_value(value);
+}
+
+/* Room for all of a list, or of an object's members. */
+static int config_room(const json_t *list, const char *path, size_t size, void *out,
+		       struct err *err)
+{
+	size_t count = json_is_object(list) ? json_object_size(list) : json_array_size(list);
+	void *room = calloc(count + 1, size);
+
+	if (!room)
+		abort();
+	memcpy(out, &room, sizeof(room));
+	if (count > CONFIG_LIST_MAX)
+		return err_set(err, ERR_INVALID, "%s: expected at most %zu, found %zu", path,
+			       CONFIG_LIST_MAX, count);
+	return 0;
+}
+
+static int config_texts(const json_t *list, const char *path, struct config_texts *out,
+			struct err *err)
+{
+	const json_t *item;
+	size_t i;
+
+	if (config_room(list, path, sizeof(*out->at), &out->at, err) < 0)
+		return -1;
+	json_array_foreach(list, i, item) out->at[i] = json_string_value(item);
+	out->count = json_array_size(list);
+	return 0;
+}
+
+static int config_read_top(const json_t *document, struct config *out, struct err *err)
+{
+	if (config_text(document, "", "data", &out->data, err) < 0 ||
+	    config_text(document, "", "listen", &out->listen, err) < 0 ||
+	    config_text(document, "", "runtime", &out->runtime, err) < 0)
+		return -1;
+	out->production = json_is_true(json_object_get(document, "production"));
+	if (out->data && out->data[0] != '/')
+		return err_set(err, ERR_INVALID, "data: expected an absolute path, found %s",
+			       out->data);
+	return 0;
+}
+
+/* Colon and port may be left out of neither; the port 0 is any that is free. */
+static int config_check_listen(const struct config *config, struct err *err)
+{
+	const char *colon = config->listen ? strrchr(config->listen, ':') : NULL;
+	struct str port = str_of(colon ? colon + 1 : "");
+	uint64_t number;
+
+	if (!config->listen)
+		return 0;
+	if (colon && colon > config->listen && str_take_number(&port, &number) && port.len == 0 &&
+	    number <= UINT16_MAX)
+		return 0;
+	return err_set(err, ERR_INVALID, "listen: expected HOST:PORT, found %s", config->listen);
+}
+
+static int config_read_door(const json_t *document, struct config *out, struct err *err)
+{
+	const json_t *tls = json_object_get(document, "tls");
+
+	if (config_text(tls, "tls", "cert", &out->tls_cert, err) < 0 ||
+	    config_text(tls, "tls", "key", &out->tls_key, err) < 0 ||
+	    config_text(json_object_get(document, "preview"), "preview", "host", &out->preview_host,
+			err) < 0)
+		return -1;
+	if (!out->tls_cert != !out->tls_key)
+		return err_set(err, ERR_INVALID, "tls: cert and key go together");
+	return config_check_listen(out, err);
+}
+
+static int config_read_limits(const json_t *document, struct config *out, struct err *err)
+{
+	const json_t *bakes = json_object_get(document, "bakes");
+	const json_t *gc = json_object_get(document, "gc");
+	const json_t *events = json_object_get(document, "events");
+
+	if (config_number(bakes, "bakes", "parallel", CONFIG_PARALLEL_MAX, &out->bakes_parallel,
+			  err) < 0 ||
+	    config_number(bakes, "bakes", "timeoutMs", CONFIG_MS_MAX, &out->bakes_timeout_ms, err) <
+		    0 ||
+	    config_number(gc, "gc", "keepVersions", INT32_MAX, &out->gc.keep, err) < 0 ||
+	    config_number(gc, "gc", "unusedMs", CONFIG_MS_MAX, &out->gc.unused_ms, err) < 0 ||
+	    config_number(events, "events", "keepMs", CONFIG_MS_MAX, &out->events_keep_ms, err) <
+		    0 ||
+	    config_number(events, "events", "keep", INT64_MAX, &out->events_keep, err) < 0)
+		return -1;
+	config_size(gc, "maxBytes", &out->gc.max_bytes);
+	config_size(gc, "minFreeBytes", &out->gc.min_free_bytes);
+	return 0;
+}
+
+/* HOST[:PORT][/PATH] behind the scheme: what stands before a repository's path. */
+static int config_read_place(const char *url, struct config_mirror *out, struct err *err)
+{
+	auto_buf struct buf probe = BUF_INIT(CONFIG_PLACE_MAX);
+	struct str rest = str_of(url);
+	struct str host;
+	struct reference reference;
+
+	out->plain_http = str_starts(rest, STR("http://"));
+	if (!out->plain_http && !str_starts(rest, STR("https://")))
+		return err_set(err, ERR_INVALID, "expected http:// or https://, found %s", url);
+	rest = str_skip(rest, out->plain_http ? strlen("http://") : strlen("https://"));
+	while (rest.len > 0 && rest.ptr[rest.len - 1] == '/')
+		rest.len--;
+	out->place = rest;
+	(void)str_cut(&rest, '/', &host);
+	if (buf_addf(&probe, err, STR_FMT "/x", STR_ARG(out->place)) < 0 ||
+	    reference_parse(buf_str(&probe), &reference, err) < 0)
+		return err_ctx(err, "%s", url);
+	if (reference.kind != REFERENCE_REGISTRY || !str_equal(reference.host, host))
+		return err_set(err, ERR_INVALID, "%s: expected a host with a dot or a port", url);
+	return 0;
+}
+
+static int config_add_mirror(struct config *out, const char *host, const json_t *url,
+			     struct err *err)
+{
+	struct config_mirror mirror = {.host = host};
+
+	if (out->mirror_count == CONFIG_LIST_MAX)
+		return err_set(err, ERR_INVALID, "expected at most %zu of all hosts",
+			       CONFIG_LIST_MAX);
+	if (!json_is_string(url))
+		return err_set(err, ERR_INVALID, "expected a string, found %s",
+			       json_type_name(json_typeof(url)));
+	if (config_read_place(json_string_value(url), &mirror, err) < 0)
+		return -1;
+	out->mirrors = array_grow(out->mirrors, out->mirror_count, sizeof(*out->mirrors));
+	out->mirrors[out->mirror_count++] = mirror;
+	return 0;
+}
+
+static int config_read_mirrors(json_t *mirrors, struct config *out, struct err *err)
+{
+	const char *host;
+	json_t *urls;
+	const json_t *url;
+	size_t i;
+
+	json_object_foreach(mirrors, host, urls)
+	{
+		if (!json_is_array(urls))
+			return err_set(err, ERR_INVALID,
+				       "registry.mirrors.%s: expected an array of URLs, found %s",
+				       host, json_type_name(json_typeof(urls)));
+		json_array_foreach(urls, i, url)
+		{
+			if (config_add_mirror(out, host, url, err) < 0)
+				return err_ctx(err, "registry.mirrors.%s[%zu]", host, i);
+		}
+	}
+	return 0;
+}
+
+static int config_read_registry(const json_t *document, struct config *out, struct err *err)
+{
+	const json_t *registry = json_object_get(document, "registry");
+
+	if (config_texts(json_object_get(registry, "anonymous"), "registry.anonymous",
+			 &out->anonymous, err) < 0 ||
+	    config_texts(json_object_get(registry, "insecure"), "registry.insecure", &out->insecure,
+			 err) < 0)
+		return -1;
+	return config_read_mirrors(json_object_get(registry, "mirrors"), out, err);
+}
+
+/* A member that has its own object, by a name that is the operator's. */
+static int config_check_member(json_t *value, const struct schema *keys, const char *path,
+			       struct err *err)
+{
+	if (!json_is_object(value))
+		return err_set(err, ERR_INVALID, "%s: expected an object, found %s", path,
+			       json_type_name(json_typeof(value)));
+	return schema_check(value, keys, path, err);
+}
+
+static int config_read_upstream(const char *host, json_t *value, struct config_upstream *out,
+				struct err *err)
+{
+	char path[SCHEMA_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "mirror.upstreams.%s", host);
+	out->host = host;
+	if (config_check_member(value, upstream_keys, path, err) < 0 ||
+	    config_text(value, path, "url", &out->url, err) < 0 ||
+	    config_number(value, path, "tagTtlMs", CONFIG_MS_MAX, &out->tag_ttl_ms, err) < 0)
+		return -1;
+	config_size(value, "maxBytes", &out->max_bytes);
+	if (!out->url)
+		return err_set(err, ERR_INVALID, "%s: it needs a url", path);
+	return 0;
+}
+
+static int config_read_upstreams(const json_t *document, struct config *out, struct err *err)
+{
+	const json_t *mirror = json_object_get(document, "mirror");
+	json_t *upstreams = json_object_get(mirror, "upstreams");
+	const char *host;
+	json_t *value;
+
+	if (config_room(upstreams, "mirror.upstreams", sizeof(*out->upstreams), &out->upstreams,
+			err) < 0 ||
+	    config_text(mirror, "mirror", "default", &out->default_upstream, err) < 0)
+		return -1;
+	json_object_foreach(upstreams, host, value)
+	{
+		if (config_read_upstream(host, value, &out->upstreams[out->upstream_count++], err) <
+		    0)
+			return -1;
+	}
+	if (out->default_upstream && !json_object_get(upstreams, out->default_upstream))
+		return err_set(err, ERR_INVALID, "mirror.default: %s is none of mirror.upstreams",
+			       out->default_upstream);
+	return 0;
+}
+
+static int config_read_host(const char *name, const json_t *value, struct network_host *out,
+			    struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT((size_t)2 * NETWORK_NAME_MAX);
+
+	if (!json_is_string(value))
+		return err_set(err, ERR_INVALID, "expected a string, found %s",
+			       json_type_name(json_typeof(value)));
+	if (buf_addf(&text, err, "%s=%s", name, json_string_value(value)) < 0)
+		return -1;
+	return network_host_parse(buf_str(&text), out, err);
+}
+
+static int config_read_hosts(const json_t *document, struct config *out, struct err *err)
+{
+	json_t *hosts = json_object_get(json_object_get(document, "egress"), "hosts");
+	const char *name;
+	json_t *value;
+
+	if (config_room(hosts, "egress.hosts", sizeof(*out->hosts), &out->hosts, err) < 0)
+		return -1;
+	json_object_foreach(hosts, name, value)
+	{
+		if (config_read_host(name, value, &out->hosts[out->host_count++], err) < 0)
+			return err_ctx(err, "egress.hosts.%s", name);
+	}
+	return 0;
+}
+
+static int config_read_secret(const char *id, json_t *value, struct config_secret *out,
+			      struct err *err)
+{
+	char path[SCHEMA_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "secrets.%s", id);
+	out->id = id;
+	if (config_check_member(value, secret_keys, path, err) < 0 ||
+	    config_text(value, path, "src", &out->file, err) < 0 ||
+	    config_text(value, path, "env", &out->env, err) < 0)
+		return -1;
+	if (!out->file == !out->env)
+		return err_set(err, ERR_INVALID, "%s: expected src or env, and one of them", path);
+	return 0;
+}
+
+static int config_read_secrets(const json_t *document, struct config *out, struct err *err)
+{
+	json_t *secrets = json_object_get(document, "secrets");
+	const char *id;
+	json_t *value;
+
+	if (config_room(secrets, "secrets", sizeof(*out->secrets), &out->secrets, err) < 0)
+		return -1;
+	json_object_foreach(secrets, id, value)
+	{
+		if (config_read_secret(id, value, &out->secrets[out->secret_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int config_take(json_t *document, struct config *out, struct err *err)
+{
+	if (!json_is_object(document))
+		return err_set(err, ERR_INVALID, "expected an object, found %s",
+			       json_type_name(json_typeof(document)));
+	if (schema_check(document, config_keys, "", err) < 0 ||
+	    config_read_top(document, out, err) < 0 || config_read_door(document, out, err) < 0 ||
+	    config_read_limits(document, out, err) < 0 ||
+	    config_read_registry(document, out, err) < 0 ||
+	    config_read_upstreams(document, out, err) < 0)
+		return -1;
+	if (config_read_hosts(document, out, err) < 0)
+		return -1;
+	return config_read_secrets(document, out, err);
+}
+
+int config_parse(struct str text, struct config *out, struct err *err)
+{
+	auto_config struct config config = CONFIG_INIT;
+
+	if (json_parse(text, CONFIG_MAX, &config.document, err) < 0 ||
+	    config_take(config.document, &config, err) < 0)
+		return -1;
+	*out = config;
+	config = (struct config){0};
+	return 0;
+}
+
+int config_read(const char *path, const struct cancel *cancel, struct config *out, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(CONFIG_MAX);
+
+	if (input_read("configuration", path, cancel, &text, err) < 0)
+		return -1;
+	if (config_parse(buf_str(&text), out, err) < 0)
+		return err_ctx(err, "configuration %s", path);
+	return 0;
+}
+
+void config_done(struct config *config)
+{
+	free(config->anonymous.at);
+	free(config->insecure.at);
+	free(config->mirrors);
+	free(config->upstreams);
+	free(config->hosts);
+	free(config->secrets);
+	json_decref(config->document);
+	*config = (struct config){0};
+}
+
+bool config_is_insecure(const struct config *config, struct str host)
+{
+	for (size_t i = 0; i < config->insecure.count; i++) {
+		if (str_equal(host, str_of(config->insecure.at[i])))
+			return true;
+	}
+	return false;
+}
