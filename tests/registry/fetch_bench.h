@@ -35,6 +35,7 @@ struct bench {
 	int step;
 	bool leaked; /* a credential was seen where it must not be */
 	bool flag;
+	char seen[64];
 };
 
 int bench_new(void **state);

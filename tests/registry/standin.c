@@ -2,9 +2,12 @@
 #include "tests/registry/standin.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -57,17 +60,24 @@ static void standin_serve(struct standin *standin, int fd)
 	standin->fn(standin->ctx, &request);
 }
 
+/* Who came before the stop is served still. */
 static void *standin_run(void *ctx)
 {
 	struct standin *standin = ctx;
+	struct pollfd fds[] = {{.fd = standin->fd, .events = POLLIN},
+			       {.fd = standin->stopfd, .events = POLLIN}};
 
-	for (;;) {
+	while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
 		auto_close int fd = accept4(standin->fd, NULL, NULL, SOCK_CLOEXEC);
 
-		if (fd < 0)
+		if (fd >= 0) {
+			atomic_fetch_add(&standin->clients, 1);
+			standin_serve(standin, fd);
+		} else if (fds[1].revents) {
 			return NULL;
-		standin_serve(standin, fd);
+		}
 	}
+	return NULL;
 }
 
 void standin_start(struct standin *standin, standin_fn *fn, void *ctx)
@@ -77,8 +87,9 @@ void standin_start(struct standin *standin, standin_fn *fn, void *ctx)
 	socklen_t len = sizeof(address);
 
 	*standin = (struct standin){.fn = fn, .ctx = ctx};
-	standin->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (standin->fd < 0 ||
+	standin->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	standin->stopfd = eventfd(0, EFD_CLOEXEC);
+	if (standin->fd < 0 || standin->stopfd < 0 ||
 	    bind(standin->fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    listen(standin->fd, 16) < 0 ||
 	    getsockname(standin->fd, (struct sockaddr *)&address, &len) < 0)
@@ -90,9 +101,14 @@ void standin_start(struct standin *standin, standin_fn *fn, void *ctx)
 
 void standin_stop(struct standin *standin)
 {
-	(void)shutdown(standin->fd, SHUT_RDWR); /* accept4() returns */
+	if (!standin->fn)
+		return;
+	if (eventfd_write(standin->stopfd, 1) < 0)
+		abort();
 	(void)pthread_join(standin->thread, NULL);
+	(void)close(standin->stopfd);
 	(void)close(standin->fd);
+	standin->fn = NULL;
 }
 
 void standin_say(const struct standin_request *request, const char *fmt, ...)

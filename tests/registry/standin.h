@@ -30,14 +30,18 @@ typedef void standin_fn(void *ctx, const struct standin_request *request);
 
 struct standin {
 	int fd;
+	int stopfd; /* readable once it should end */
 	unsigned port;
 	standin_fn *fn;
 	void *ctx;
 	pthread_t thread;
-	atomic_int requests;
+	atomic_int clients;  /* that connected */
+	atomic_int requests; /* that they sent */
 };
 
 void standin_start(struct standin *standin, standin_fn *fn, void *ctx);
+
+/* Returns when all who came were served, so that what they did is counted. May be called twice. */
 void standin_stop(struct standin *standin);
 
 /* Answer in printf's words; a body's length is up to the caller. */

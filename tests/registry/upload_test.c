@@ -380,7 +380,7 @@ static void takes_and_is_silent(void *ctx, const struct standin_request *request
 	if (desk_letter(request) != 'U')
 		return;
 	desk->answered = true;
-	if (desk->step++ == 1)
+	if (desk->step == 1)
 		cancel_raise(&desk->cancel);
 	standin_await_goodbye(request);
 }
@@ -390,18 +390,19 @@ static void a_registry_that_says_nothing_is_given_up(void **state)
 	struct desk *desk = *state;
 	struct err err = {0};
 
-	desk->spec.stall_ms = 10;
-	desk->spec.tries = 1;
+	desk_fill(desk, UPLOAD_CHUNK); /* more than the kernel takes for it */
+	desk->spec.stall_ms = 250;
+	desk->spec.tries = 2; /* on a slow machine the POST may take that long, too */
 	check_err(desk_send(desk, takes_and_is_silent, &err), &err, ERR_TIMEOUT);
-	assert_string_equal(desk->asked, "PU");
+	standin_stop(&desk->server);
+	assert_non_null(strstr(desk->asked, "PU"));
 }
 
 static void cancels(void *ctx, const struct standin_request *request)
 {
 	struct desk *desk = ctx;
 
-	if (desk->step == 0)
-		desk->step = 1;
+	desk->step = 1;
 	takes_and_is_silent(ctx, request);
 }
 
