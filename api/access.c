@@ -110,14 +110,13 @@ int access_login(const struct cli *cli, struct str text, struct credentials *out
 
 int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err)
 {
-	const char *text = cli_text(cli, "max-layer-bytes");
-	struct str rest = str_of(text ? text : "");
+	uint64_t bytes = 0;
 
-	*out = 0;
-	if (!text)
-		return 0;
-	if (!str_take_number(&rest, out) || rest.len > 0 || *out == 0 || *out > INT64_MAX)
-		return err_set(err, ERR_INVALID, "--max-layer-bytes %s: expected a number of bytes",
-			       text);
+	if (cli_read_size(cli, "max-layer-bytes", &bytes, err) < 0)
+		return -1;
+	if (cli_has(cli, "max-layer-bytes") && (bytes == 0 || bytes > INT64_MAX))
+		return err_set(err, ERR_INVALID, "--max-layer-bytes %s: expected 1 to %lld bytes",
+			       cli_text(cli, "max-layer-bytes"), (long long)INT64_MAX);
+	*out = bytes;
 	return 0;
 }

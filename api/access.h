@@ -12,11 +12,11 @@
 	{                                                                                   \
 		"ca-file", "FILE", "trust these certificates for the registry, too", false  \
 	}
-#define ACCESS_OPTIONS                                                                             \
-	ACCESS_OPTIONS_REGISTRY,                                                                   \
-	{                                                                                          \
-		"max-layer-bytes", "N", "refuse a layer that inflates to more; 64 GiB by default", \
-			false                                                                      \
+#define ACCESS_OPTIONS                                                                 \
+	ACCESS_OPTIONS_REGISTRY,                                                       \
+	{                                                                              \
+		"max-layer-bytes", "SIZE",                                             \
+			"refuse a layer that inflates to more; 64Gi by default", false \
 	}
 #define ACCESS_OPTIONS_LOGIN                                                              \
 	{"username", "NAME",                                                              \

@@ -2,6 +2,7 @@
 #include "api/cli.h"
 
 #include "layers/base/nearest.h"
+#include "layers/base/size.h"
 
 #include <assert.h>
 #include <string.h>
@@ -164,6 +165,26 @@ const char *cli_text(const struct cli *cli, const char *option)
 	struct cli_value values = cli_list(cli, option);
 
 	return values.count > 0 ? values.at[values.count - 1] : NULL;
+}
+
+int cli_read_size(const struct cli *cli, const char *option, uint64_t *out, struct err *err)
+{
+	const char *text = cli_text(cli, option);
+
+	if (text && size_parse(str_of(text), SIZE_DISK, out, err) < 0)
+		return err_ctx(err, "--%s %s", option, text);
+	return 0;
+}
+
+int cli_read_step(const char *name, const char *text, size_t *out, struct err *err)
+{
+	struct str rest = str_of(text);
+	uint64_t step;
+
+	if (!str_take_number(&rest, &step) || rest.len > 0 || step == 0)
+		return err_set(err, ERR_INVALID, "%s %s: expected a number from 1", name, text);
+	*out = step;
+	return 0;
 }
 
 /* What an option does, in lines of CLI_HELP_WIDTH at most. */

@@ -120,6 +120,13 @@ bool cli_has(const struct cli *cli, const char *option);
 /* The last value, or NULL. */
 const char *cli_text(const struct cli *cli, const char *option);
 
+/* The size that the option's value is, as disks count (size.h); out stays where it is not given. */
+int cli_read_size(const struct cli *cli, const char *option, uint64_t *out, struct err *err)
+	MUST_CHECK;
+
+/* The number of a step, from 1; name is what the user calls it. */
+int cli_read_step(const char *name, const char *text, size_t *out, struct err *err) MUST_CHECK;
+
 /* All values of an option that repeats. Borrowed. */
 struct cli_value cli_list(const struct cli *cli, const char *option);
 

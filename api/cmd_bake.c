@@ -228,27 +228,17 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 	return bake_open_progress(cmd, err);
 }
 
-static int bake_read_step(const struct cli *cli, size_t *out, struct err *err)
-{
-	const char *text = cli_text(cli, "from-step");
-	struct str rest = str_of(text ? text : "");
-	uint64_t step = 0;
-
-	if (text && (!str_take_number(&rest, &step) || rest.len > 0 || step == 0))
-		return err_set(err, ERR_INVALID, "--from-step %s: expected a number from 1", text);
-	*out = step;
-	return 0;
-}
-
 static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
 	struct bake_result result = {0};
 	struct bake_options options;
 	uint64_t max_layer_bytes;
+	const char *from = cli_text(cmd->cli, "from-step");
 	size_t from_step = 0;
 
 	if (access_layer_limit(cmd->cli, &max_layer_bytes, err) < 0 ||
-	    bake_read_step(cmd->cli, &from_step, err) < 0 || bake_open_all(cmd, spec, err) < 0)
+	    (from && cli_read_step("--from-step", from, &from_step, err) < 0) ||
+	    bake_open_all(cmd, spec, err) < 0)
 		return -1;
 	options = (struct bake_options){
 		.store = cmd->store,

@@ -119,41 +119,6 @@ static int gc_read_count(const char *text, int64_t *out, struct err *err)
 	return 0;
 }
 
-/* "20G": as the disks are sold, or "20Gi". */
-static int gc_read_size(const struct cli *cli, const char *option, uint64_t *out, struct err *err)
-{
-	static const struct {
-		const char *name;
-		uint64_t bytes;
-	} units[] = {
-		{"", 1},
-		{"k", 1000},
-		{"K", 1000},
-		{"M", 1000000},
-		{"G", 1000000000},
-		{"T", 1000000000000},
-		{"Ki", 1ULL << 10},
-		{"Mi", 1ULL << 20},
-		{"Gi", 1ULL << 30},
-		{"Ti", 1ULL << 40},
-	};
-	const char *text = cli_text(cli, option);
-	struct str rest = str_of(text ? text : "");
-	uint64_t number;
-
-	if (!text)
-		return 0;
-	if (str_take_number(&rest, &number)) {
-		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-			if (str_equal(rest, str_of(units[i].name)) &&
-			    !__builtin_mul_overflow(number, units[i].bytes, out))
-				return 0;
-		}
-	}
-	return err_set(err, ERR_INVALID, "--%s %s: expected a number of bytes, as in 500M or 20Gi",
-		       option, text);
-}
-
 static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct err *err)
 {
 	const char *keep = cli_text(cli, "keep");
@@ -163,8 +128,8 @@ static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct e
 	out->all = cli_has(cli, "all");
 	if (keep && gc_read_count(keep, &out->keep, err) < 0)
 		return -1;
-	if (gc_read_size(cli, "max-size", &out->max_bytes, err) < 0 ||
-	    gc_read_size(cli, "min-free", &out->min_free_bytes, err) < 0)
+	if (cli_read_size(cli, "max-size", &out->max_bytes, err) < 0 ||
+	    cli_read_size(cli, "min-free", &out->min_free_bytes, err) < 0)
 		return -1;
 	return unused ? gc_read_duration(unused, &out->unused_ms, err) : 0;
 }
@@ -217,7 +182,7 @@ const struct cli_command cli_gc = {
 		"steps, images. What has a tag, or is in use by a running bake, pull or push,\n"
 		"never goes; hearth rm takes a tag away.\n"
 		"\n"
-		"A SIZE is a number of bytes, or has a unit: 500M, 20G, 20Gi. A DURATION has a\n"
+		"A SIZE is a number of bytes, or has a unit: 500M, 20GB, 20Gi. A DURATION has a\n"
 		"unit: 90m, 36h, 30d, 4w. What no option says, the configuration's gc says.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

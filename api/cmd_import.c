@@ -115,7 +115,7 @@ static int run(struct cli *cli, struct err *err)
 static const struct cli_option options[] = {
 	{"tag", "NAME[:TAG]", "call it this, and not as it is called there", false},
 	LOOKUP_OPTION_PLATFORM,
-	{"max-layer-bytes", "N", "refuse a layer that inflates to more; 64 GiB by default", false},
+	{"max-layer-bytes", "SIZE", "refuse a layer that inflates to more; 64Gi by default", false},
 	PROGRESS_OPTION,
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,

@@ -126,11 +126,10 @@ static int logs_all(struct logs *logs, const struct lookup *image, const struct 
 static int logs_numbered(struct logs *logs, const char *text, const struct digest *keys,
 			 size_t count, struct err *err)
 {
-	struct str rest = str_of(text);
-	uint64_t step;
+	size_t step;
 
-	if (!str_take_number(&rest, &step) || rest.len > 0 || step == 0)
-		return err_set(err, ERR_INVALID, "step %s: expected a number from 1", text);
+	if (cli_read_step("step", text, &step, err) < 0)
+		return -1;
 	if (step > count)
 		return err_set(err, ERR_NOT_FOUND, "step %s: the image has %zu steps", text, count);
 	return logs_step(logs, &keys[step - 1], err);

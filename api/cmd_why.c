@@ -141,17 +141,6 @@ static int why_print(const struct why *why, size_t asked, struct err *err)
 	return why_print_differences(why, err);
 }
 
-static int why_parse_step(const char *text, size_t *out, struct err *err)
-{
-	struct str rest = str_of(text);
-	uint64_t step;
-
-	if (!str_take_number(&rest, &step) || rest.len > 0 || step == 0)
-		return err_set(err, ERR_INVALID, "step %s: expected a number from 1", text);
-	*out = step;
-	return 0;
-}
-
 static int run(struct cli *cli, struct err *err)
 {
 	AUTO(store) struct store *store = NULL;
@@ -161,7 +150,8 @@ static int run(struct cli *cli, struct err *err)
 	size_t step = 0;
 	int found;
 
-	if (why_parse_step(cli->args[1], &step, err) < 0 || spec_file_read(cli, &spec, err) < 0)
+	if (cli_read_step("step", cli->args[1], &step, err) < 0 ||
+	    spec_file_read(cli, &spec, err) < 0)
 		return -1;
 	found = cli_find_store(cli, &store, err);
 	if (found == 0)

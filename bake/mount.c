@@ -9,9 +9,8 @@
 #include "bake/mount_fields_priv.h"
 #include "bake/state.h"
 #include "layers/base/path.h"
+#include "layers/base/size.h"
 #include "registry/reference.h"
-
-#include <ctype.h>
 
 #define MOUNT_MODE_MAX 07777
 #define MOUNT_OWNER_MAX 65535 /* a machine has no more ids */
@@ -90,26 +89,17 @@ static int mount_read_owner(const struct mount_fields *fields, struct mount *mou
 	return mount_read_number(fields, MOUNT_OPTION_GID, 10, &mount->gid, err);
 }
 
-/* "64m", "1GiB", "4096": powers of 1,024, and a b or ib behind the letter says nothing. */
 static int mount_read_size(const struct mount_fields *fields, struct mount *mount, struct err *err)
 {
-	static const char units[] = "bkmgtp";
 	const char *text = mount_fields_value(fields, MOUNT_OPTION_SIZE);
-	struct str rest = str_of(text ? text : "1");
-	uint64_t number = 0;
-	const char *unit = units;
+	uint64_t size;
 
 	if (!text)
 		return 0;
-	if (str_take_number(&rest, &number) && rest.len > 0)
-		unit = strchr(units, tolower((unsigned char)rest.ptr[0]));
-	if (unit && rest.len > 1 && strcasecmp(rest.ptr + 1, "b") != 0 &&
-	    strcasecmp(rest.ptr + 1, "ib") != 0)
-		unit = NULL;
-	if (!unit || number == 0 || number > UINT64_MAX >> 10 * (unit - units) >> 1)
+	if (size_parse(str_of(text), SIZE_MEMORY, &size, err) < 0 || size == 0 || size > INT64_MAX)
 		return err_set(err, ERR_REFUSED, "size=%s: expected a size such as 64m or 1g",
 			       text);
-	mount->size = number << 10 * (unit - units);
+	mount->size = size;
 	return 0;
 }
 

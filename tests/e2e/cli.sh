@@ -58,7 +58,8 @@ check "options and the environment go before it" test -d "$work/third/meta"
 base=$(tiny_base)
 spec "$work/a.json" "$base" "RUN echo from-the-step" "ENV A=b" "WORKDIR /srv"
 refused "an unknown progress is refused" 64 "auto" hearth bake "$work/a.json" --progress loud
-refused "a ceiling that is no number is refused" 64 "max-layer-bytes 1G" hearth bake "$work/a.json" --max-layer-bytes 1G
+refused "a ceiling that is no size is refused" 64 "max-layer-bytes 1X" hearth bake "$work/a.json" --max-layer-bytes 1X
+refused "and one of nothing" 64 "max-layer-bytes 0" hearth bake "$work/a.json" --max-layer-bytes 0
 digest=$(hearth bake "$work/a.json" --tag cli:1 2>"$work/plain")
 same "the digest is all of standard output" "$(wc -l <<<"$digest")" 1
 holds "as it should be" "$digest" '^sha256:[0-9a-f]{64}$'

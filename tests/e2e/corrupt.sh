@@ -86,10 +86,10 @@ export HEARTH_DATA=$work/data
 
 "$here/image.py" "$work/bomb:1" bomb:1024 >/dev/null
 refused "a bomb past the ceiling is refused" 65 'byte|large|limit|ceiling|max' \
-	hearth pull "oci:$work/bomb:1" --max-layer-bytes $((64 << 20))
+	hearth pull "oci:$work/bomb:1" --max-layer-bytes 64MiB
 spec "$work/bomb.json" "oci:$work/bomb:1" "RUN true"
 refused "by a bake, too" 65 'byte|large|limit|ceiling|max' hearth bake "$work/bomb.json" --max-layer-bytes $((64 << 20))
-check "what is below it is taken" hearth pull "oci:$work/bomb:1" --max-layer-bytes $((2 << 30))
+check "what is below it is taken" hearth pull "oci:$work/bomb:1" --max-layer-bytes 2Gi
 
 # A disk of its own that runs full.
 truncate -s 160M "$work/disk"

@@ -81,7 +81,7 @@ check "with a small one images without a tag go" test "$(jq '.images | length' <
 check "and steps" test "$(jq .steps <<<"$said")" -gt 0
 holds "but no tagged one" "$(hearth images)" 'one:1'
 check "a minimum that is there already takes nothing" test "$(hearth gc --min-free 1 --json | jq .freedBytes)" = 0
-refused "a size is a number" 64 'expected a number of bytes' hearth gc --max-size much
+refused "a size is a number of bytes" 64 'expected a number of bytes' hearth gc --max-size much
 
 refused "a duration needs its unit" 64 'expected a number with' hearth gc --unused-for 30
 refused "a number is a number" 64 'expected a number of images' hearth gc --keep some
