@@ -14,8 +14,8 @@
  */
 #include "bake/shortcut_priv.h"
 
-#include "layers/base/clock.h"
 #include "layers/base/lock.h"
+#include "layers/base/ulid.h"
 
 #define LOG_MODULE "bake"
 #include "layers/base/log.h"

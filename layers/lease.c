@@ -10,6 +10,7 @@
 #include "layers/lease_priv.h"
 
 #include "layers/base/hold.h"
+#include "layers/base/ulid.h"
 #include "layers/blob_priv.h"
 
 #include <fcntl.h>

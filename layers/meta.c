@@ -21,12 +21,20 @@ struct meta_key {
 	size_t len;
 };
 
+struct meta_hook {
+	meta_committed_fn *fn;
+	void *ctx;
+};
+
 struct meta {
+	struct store *store;
 	const struct db *db;
 	MDB_dbi records;
 	MDB_txn *txn;
 	enum meta_mode mode;
 	struct meta_key failed; /* what meta_each() ended on, or nothing */
+	struct meta_hook hooks[META_COMMITTED_MAX];
+	size_t hook_count;
 };
 
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
@@ -39,8 +47,11 @@ int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, stru
 	meta = malloc(sizeof(*meta));
 	if (!meta)
 		abort();
-	*meta = (struct meta){
-		.db = &store->meta, .records = store->records, .txn = txn, .mode = mode};
+	*meta = (struct meta){.store = store,
+			      .db = &store->meta,
+			      .records = store->records,
+			      .txn = txn,
+			      .mode = mode};
 	*out = meta;
 	return 0;
 }
@@ -49,8 +60,26 @@ int meta_commit(struct meta *meta, struct err *err)
 {
 	int rc = db_commit(meta->db, steal_ptr(&meta->txn), err);
 
+	for (size_t i = 0; rc == 0 && i < meta->hook_count; i++)
+		meta->hooks[i].fn(meta->hooks[i].ctx);
 	free(meta);
 	return rc;
+}
+
+struct store *meta_store(const struct meta *meta)
+{
+	return meta->store;
+}
+
+void meta_on_commit(struct meta *meta, meta_committed_fn *fn, void *ctx)
+{
+	assert(meta->mode == META_WRITE);
+	for (size_t i = 0; i < meta->hook_count; i++) {
+		if (meta->hooks[i].fn == fn && meta->hooks[i].ctx == ctx)
+			return;
+	}
+	assert(meta->hook_count < META_COMMITTED_MAX);
+	meta->hooks[meta->hook_count++] = (struct meta_hook){fn, ctx};
 }
 
 void meta_abort(struct meta *meta)
@@ -166,28 +195,131 @@ static int meta_each_one(struct meta *meta, const char *table, struct str full, 
 	return result;
 }
 
-int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
-	      struct err *err)
+/* How a cursor comes to where it begins, and which way it goes from there. */
+struct meta_way {
+	struct meta_key start;
+	MDB_cursor_op step;
+	bool past; /* upwards: not what has that very key */
+};
+
+static int meta_way_begin(MDB_cursor *cursor, const struct meta_way *way, MDB_val *key,
+			  MDB_val *value)
+{
+	int rc;
+
+	*key = db_val(meta_key_str(&way->start));
+	rc = mdb_cursor_get(cursor, key, value, MDB_SET_RANGE);
+	if (way->step == MDB_PREV)
+		return mdb_cursor_get(cursor, key, value, rc == MDB_NOTFOUND ? MDB_LAST : MDB_PREV);
+	if (rc == 0 && way->past && str_equal(db_str(*key), meta_key_str(&way->start)))
+		return mdb_cursor_get(cursor, key, value, MDB_NEXT);
+	return rc;
+}
+
+/* The first key that is behind all that begin with this one. */
+static void meta_key_pass(struct meta_key *key)
+{
+	while ((unsigned char)key->bytes[key->len - 1] == 0xff)
+		key->len--;
+	key->bytes[key->len - 1]++; /* at the latest the NUL behind the table's name */
+}
+
+static int meta_walk(struct meta *meta, const char *table, struct str prefix,
+		     const struct meta_way *way, meta_each_fn *fn, void *ctx, struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
-	struct meta_key start = {.len = 0};
+	struct meta_key below = {.len = 0};
 	MDB_val key;
 	MDB_val value;
 	int rc;
 
-	if (meta_key_make(table, prefix, &start, err) < 0)
+	if (meta_key_make(table, prefix, &below, err) < 0)
 		return -1;
-	key = db_val(meta_key_str(&start));
 	rc = mdb_cursor_open(meta->txn, meta->records, &cursor);
-	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-	     rc == 0 && str_starts(db_str(key), meta_key_str(&start));
-	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+	for (rc = rc ? rc : meta_way_begin(cursor, way, &key, &value);
+	     rc == 0 && str_starts(db_str(key), meta_key_str(&below));
+	     rc = mdb_cursor_get(cursor, &key, &value, way->step)) {
 		int stop = meta_each_one(meta, table, db_str(key), db_str(value), fn, ctx, err);
 
 		if (stop != 0)
 			return stop;
 	}
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(meta->db, rc, err);
+}
+
+int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
+	      struct err *err)
+{
+	struct meta_way way = {.step = MDB_NEXT};
+
+	if (meta_key_make(table, prefix, &way.start, err) < 0)
+		return -1;
+	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+}
+
+int meta_each_after(struct meta *meta, const char *table, struct str prefix, struct str after,
+		    meta_each_fn *fn, void *ctx, struct err *err)
+{
+	struct meta_way way = {.step = MDB_NEXT, .past = after.len > 0};
+
+	if (meta_key_make(table, after.len > 0 ? after : prefix, &way.start, err) < 0)
+		return -1;
+	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+}
+
+int meta_each_before(struct meta *meta, const char *table, struct str prefix, struct str before,
+		     meta_each_fn *fn, void *ctx, struct err *err)
+{
+	struct meta_way way = {.step = MDB_PREV};
+
+	if (meta_key_make(table, before.len > 0 ? before : prefix, &way.start, err) < 0)
+		return -1;
+	if (before.len == 0)
+		meta_key_pass(&way.start);
+	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+}
+
+int meta_find_end(struct meta *meta, const char *table, struct str prefix, enum meta_end end,
+		  struct str *out, struct err *err)
+{
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	struct meta_key below = {.len = 0};
+	struct meta_way way = {.step = end == META_FIRST ? MDB_NEXT : MDB_PREV};
+	MDB_val key;
+	MDB_val value;
+	int rc;
+
+	if (meta_key_make(table, prefix, &below, err) < 0)
+		return -1;
+	way.start = below;
+	if (end == META_LAST)
+		meta_key_pass(&way.start);
+	rc = mdb_cursor_open(meta->txn, meta->records, &cursor);
+	rc = rc ? rc : meta_way_begin(cursor, &way, &key, &value);
+	if (rc == MDB_NOTFOUND || (rc == 0 && !str_starts(db_str(key), meta_key_str(&below))))
+		return 0;
+	if (rc != 0)
+		return db_fail(meta->db, rc, err);
+	*out = str_skip(db_str(key), strlen(table) + 1);
+	return 1;
+}
+
+int meta_new_id(struct meta *meta, const char *table, struct str prefix, int64_t now_ms,
+		char out[static ID_TEXT_MAX], struct err *err)
+{
+	struct str last = STR("");
+	int found = meta_find_end(meta, table, prefix, META_LAST, &last, err);
+
+	assert(prefix.len == ID_PREFIX_LEN);
+	if (found < 0)
+		return -1;
+	if (found == 1 && !id_is_valid(prefix, last))
+		return err_set(err, ERR_CORRUPT, "%s: a record's key " STR_FMT " is no id", table,
+			       STR_ARG(last));
+	memcpy(out, prefix.ptr, prefix.len);
+	(void)ulid_after(found == 1 ? str_skip(last, prefix.len) : STR(""), now_ms,
+			 out + prefix.len);
+	return 0;
 }
 
 int meta_drop_failed(struct meta *meta, struct err *err)

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "layers/base/json.h"
+#include "layers/base/ulid.h"
 #include "layers/store.h"
 
 #define META_VALUE_MAX ((size_t)4 * 1024 * 1024) /* an image of 1,000 steps is 300 KiB */
@@ -32,6 +33,9 @@ int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, stru
 /* Make all of it durable; the transaction is gone whatever is returned. */
 int meta_commit(struct meta *meta, struct err *err) MUST_CHECK;
 void meta_abort(struct meta *meta);
+
+/* The store that was given. */
+struct store *meta_store(const struct meta *meta);
 
 /* 1 hit, 0 miss, -1. The caller owns *out. A table never written is empty. */
 int meta_get(struct meta *meta, const char *table, struct str key, json_t **out, struct err *err)
@@ -54,6 +58,39 @@ int meta_del(struct meta *meta, const char *table, struct str key, struct err *e
 typedef int meta_each_fn(void *ctx, struct str key, const json_t *value, struct err *err);
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
 	      struct err *err) MUST_CHECK;
+
+/*
+ * The same for the records below prefix whose keys come after `after`; and for
+ * those before `before` ("" for all), from the last to the first: there fn only
+ * reads. What is skipped costs nothing.
+ */
+int meta_each_after(struct meta *meta, const char *table, struct str prefix, struct str after,
+		    meta_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+int meta_each_before(struct meta *meta, const char *table, struct str prefix, struct str before,
+		     meta_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/*
+ * The first or the last key below prefix; nothing is parsed. 1, 0 there is
+ * none, -1. *out is valid until the transaction ends or writes.
+ */
+enum meta_end { META_FIRST, META_LAST };
+int meta_find_end(struct meta *meta, const char *table, struct str prefix, enum meta_end end,
+		  struct str *out, struct err *err) MUST_CHECK;
+
+/*
+ * An id (ulid.h) for a new record of a table whose keys are all ids with this
+ * prefix: it sorts behind all that are there.
+ */
+int meta_new_id(struct meta *meta, const char *table, struct str prefix, int64_t now_ms,
+		char out[static ID_TEXT_MAX], struct err *err) MUST_CHECK;
+
+/*
+ * Call fn in this thread once this transaction is durable, and not at all when
+ * it is aborted or fails. The same fn and ctx again are one call.
+ */
+typedef void meta_committed_fn(void *ctx);
+#define META_COMMITTED_MAX 8
+void meta_on_commit(struct meta *meta, meta_committed_fn *fn, void *ctx);
 
 /*
  * After meta_each() has failed: forget the record that it failed on, since it

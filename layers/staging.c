@@ -2,6 +2,7 @@
 #include "layers/staging_priv.h"
 
 #include "layers/base/hold.h"
+#include "layers/base/ulid.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -23,6 +23,14 @@ struct store_blobs {
 	MDB_dbi pages;  /* blob_entry.c */
 };
 
+#define STORE_LISTENERS_MAX 8
+
+/* Who is told of events, in this process (journal.c). */
+struct store_listener {
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
 struct store {
 	char *path;
 	uint64_t map_bytes;
@@ -37,7 +45,11 @@ struct store {
 	char boot[BOOT_ID_MAX]; /* "" until asked for */
 	struct lock use_lock;   /* lease.c */
 	/* guarded by use_lock: */
-	unsigned uses; /* leases of this process that are in use */
+	unsigned uses;           /* leases of this process that are in use */
+	struct lock listen_lock; /* journal.c */
+	/* guarded by listen_lock: */
+	struct store_listener listeners[STORE_LISTENERS_MAX];
+	size_t listener_count;
 };
 
 /* The blobs database; valid until the store is closed. */

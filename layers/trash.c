@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/trash_priv.h"
 
+#include "layers/base/ulid.h"
+
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>

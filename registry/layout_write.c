@@ -9,8 +9,8 @@
  * one layout keep each other's entries, and names of ours that are found there
  * were left by a dead one. Whoever fails before 2 removes what it made.
  */
-#include "layers/base/clock.h"
 #include "layers/base/fd.h"
+#include "layers/base/ulid.h"
 #include "layers/blob.h"
 #include "registry/inventory.h"
 #include "registry/layout_priv.h"

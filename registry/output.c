@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/output.h"
 
-#include "layers/base/clock.h"
 #include "layers/base/fd.h"
+#include "layers/base/ulid.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 static int64_t clock_read_ms(clockid_t id)
@@ -97,22 +96,6 @@ int clock_parse(struct str text, int64_t *out_ms, struct err *err)
 		return err_set(err, ERR_INVALID, "not an RFC 3339 instant: %s", copy);
 	*out_ms = ((int64_t)timegm(&utc) - zone) * 1000 + ms;
 	return 0;
-}
-
-const char *ulid_new(char text[static ULID_TEXT_MAX])
-{
-	static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
-	uint64_t when = (uint64_t)clock_now_ms();
-	uint8_t random[16];
-
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		abort();
-	for (int i = 9; i >= 0; i--, when >>= 5)
-		text[i] = alphabet[when & 31];
-	for (int i = 0; i < 16; i++)
-		text[10 + i] = alphabet[random[i] & 31];
-	text[ULID_TEXT_MAX - 1] = '\0';
-	return text;
 }
 
 int clock_boot_id(char text[static BOOT_ID_MAX], struct err *err)

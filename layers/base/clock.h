@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - instants, durations and ids that sort by time.
+ * clock.h - instants and durations.
  *
  * Instants are milliseconds since 1970 UTC, and RFC 3339 with milliseconds in
  * text. Durations are measured on the monotonic clock.
@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #define CLOCK_TEXT_MAX (sizeof("+9999-12-31T23:59:59.999Z"))
-#define ULID_TEXT_MAX ((size_t)27) /* 26 characters and the NUL */
 
 int64_t clock_now_ms(void);
 int64_t clock_monotonic_ms(void);
@@ -22,9 +21,6 @@ const char *clock_format(int64_t ms, char text[static CLOCK_TEXT_MAX]);
 
 /* Parse RFC 3339 with any offset and fraction, as image configs have it. */
 int clock_parse(struct str text, int64_t *out_ms, struct err *err) MUST_CHECK;
-
-/* A new lower-case ULID: 48 bits of time, 80 of randomness. */
-const char *ulid_new(char text[static ULID_TEXT_MAX]);
 
 /* This boot's id, as the kernel names it (36 characters and the NUL). */
 #define BOOT_ID_MAX ((size_t)37)

@@ -60,25 +60,12 @@ static void what_is_written_is_read_back(void **state)
 	}
 }
 
-static void ulids_have_26_characters_and_do_not_repeat(void **state)
-{
-	char first[ULID_TEXT_MAX];
-	char second[ULID_TEXT_MAX];
-
-	(void)state;
-	assert_int_equal(strlen(ulid_new(first)), 26);
-	assert_int_equal(strspn(first, "0123456789abcdefghjkmnpqrstvwxyz"), 26);
-	assert_string_not_equal(first, ulid_new(second));
-	assert_memory_equal(first, second, 5); /* the time's upper digits come first */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instants_are_read_in_every_form_that_images_have),
 		cmocka_unit_test(what_is_no_instant_is_refused),
 		cmocka_unit_test(what_is_written_is_read_back),
-		cmocka_unit_test(ulids_have_26_characters_and_do_not_repeat),
 	};
 
 	return cmocka_run_group_tests_name("layers/clock", tests, NULL, NULL);

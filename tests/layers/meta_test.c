@@ -146,6 +146,122 @@ static void each_goes_in_order_below_a_prefix(void **state)
 	assert_string_equal(some.keys, "b b1 b2 ");
 }
 
+static void a_walk_begins_behind_a_key_or_goes_backwards_from_one(void **state)
+{
+	static const struct {
+		const char *prefix;
+		const char *from;
+		const char *after;
+		const char *before;
+	} cases[] = {
+		{"", "", "a1 b b1 b2 c ", "c b2 b1 b a1 "},
+		{"", "b1", "b2 c ", "b a1 "},
+		{"", "b0", "b1 b2 c ", "b a1 "},
+		{"", "c", "", "b2 b1 b a1 "},
+		{"", "a", "a1 b b1 b2 c ", ""},
+		{"", "z", "", "c b2 b1 b a1 "},
+		{"b", "", "b b1 b2 ", "b2 b1 b "},
+		{"b", "b1", "b2 ", "b "},
+		{"b", "b", "b1 b2 ", ""},
+		{"b\xff", "", "", ""},
+	};
+	struct store_fixture *fixture = *state;
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err = {0};
+
+	fill(fixture->store);
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct str prefix = str_of(cases[i].prefix);
+		struct str from = str_of(cases[i].from);
+		struct seen after = {0};
+		struct seen before = {0};
+
+		check_ok(meta_each_after(meta, "t", prefix, from, see, &after, &err), &err);
+		assert_string_equal(after.keys, cases[i].after);
+		check_ok(meta_each_before(meta, "t", prefix, from, see, &before, &err), &err);
+		assert_string_equal(before.keys, cases[i].before);
+	}
+}
+
+static void check_end(struct meta *meta, const char *table, const char *prefix, enum meta_end end,
+		      const char *expected)
+{
+	struct err err = {0};
+	struct str key;
+
+	assert_int_equal(meta_find_end(meta, table, str_of(prefix), end, &key, &err),
+			 expected != NULL);
+	if (expected)
+		assert_true(str_equal(key, str_of(expected)));
+}
+
+static void the_ends_of_a_table_are_found(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err = {0};
+
+	fill(fixture->store);
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	check_end(meta, "t", "", META_FIRST, "a1");
+	check_end(meta, "t", "", META_LAST, "c");
+	check_end(meta, "t", "b", META_FIRST, "b");
+	check_end(meta, "t", "b", META_LAST, "b2");
+	check_end(meta, "u", "", META_LAST, "b9"); /* of the last table of all */
+	check_end(meta, "t", "d", META_FIRST, NULL);
+	check_end(meta, "t", "0", META_LAST, NULL);
+	check_end(meta, "nothing", "", META_LAST, NULL);
+	check_end(meta, "z", "", META_LAST, NULL);
+}
+
+static void new_ids_sort_behind_those_that_are_there(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(meta) struct meta *meta = NULL;
+	char id[ID_TEXT_MAX];
+	struct err err = {0};
+
+	put(fixture->store, "x", "agt_01hf7yat000000000000000zzz", json_pack("{s:i}", "v", 1));
+	put(fixture->store, "y", "none", json_pack("{s:i}", "v", 1));
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	check_ok(meta_new_id(meta, "x", STR("agt_"), 0, id, &err), &err);
+	assert_string_equal(id, "agt_01hf7yat000000000000001000");
+	check_ok(meta_new_id(meta, "z", STR("bak_"), 1700000000000, id, &err), &err);
+	assert_memory_equal(id, "bak_01hf7yat00", 14);
+	assert_true(id_is_valid(STR("bak_"), str_of(id)));
+}
+
+static void count_call(void *ctx)
+{
+	++*(int *)ctx;
+}
+
+static void whoever_waits_for_a_commit_is_called_once_and_after_it_alone(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(json) json_t *record = json_pack("{s:i}", "v", 1);
+	struct meta *meta;
+	int calls = 0;
+	int others = 0;
+	struct err err = {0};
+
+	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
+	meta_on_commit(meta, count_call, &calls);
+	meta_abort(meta);
+	assert_int_equal(calls, 0);
+
+	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
+	check_ok(meta_put(meta, "t", STR("a"), record, &err), &err);
+	meta_on_commit(meta, count_call, &calls);
+	meta_on_commit(meta, count_call, &calls);
+	meta_on_commit(meta, count_call, &others);
+	assert_int_equal(calls, 0);
+	check_ok(meta_commit(meta, &err), &err);
+	assert_int_equal(calls, 1);
+	assert_int_equal(others, 1);
+}
+
 static void each_stops_where_it_is_told(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -202,6 +318,10 @@ int main(void)
 		STORE_TEST(unknown_members_survive_a_rewrite),
 		STORE_TEST(del_tells_whether_it_was_there),
 		STORE_TEST(each_goes_in_order_below_a_prefix),
+		STORE_TEST(a_walk_begins_behind_a_key_or_goes_backwards_from_one),
+		STORE_TEST(the_ends_of_a_table_are_found),
+		STORE_TEST(new_ids_sort_behind_those_that_are_there),
+		STORE_TEST(whoever_waits_for_a_commit_is_called_once_and_after_it_alone),
 		STORE_TEST(each_stops_where_it_is_told),
 		STORE_TEST(each_bears_that_records_are_deleted_on_the_way),
 		STORE_TEST(a_key_too_long_is_refused),
