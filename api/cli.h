@@ -60,7 +60,7 @@ struct cli {
 	struct cli_value values[CLI_OPTIONS_MAX]; /* as the command's options */
 	const char **args;                        /* owned array, borrowed strings */
 	size_t arg_count;
-	struct cancel *cancel; /* raised by SIGINT, SIGTERM and SIGHUP */
+	struct cancel *cancel; /* raised by SIGINT, SIGTERM, SIGHUP and SIGALRM */
 	char *data_path;       /* owned: the data directory */
 	char *worker_path;     /* owned */
 	char *puller_path;     /* owned */

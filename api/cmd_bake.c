@@ -5,6 +5,7 @@
 #include "api/export.h"
 #include "api/human.h"
 #include "api/progress.h"
+#include "api/registries.h"
 #include "api/secret_option.h"
 #include "api/send.h"
 #include "api/settings.h"
@@ -15,6 +16,7 @@
 #include "registry/tag.h"
 
 #include <string.h>
+#include <sys/time.h>
 
 struct cmd_bake {
 	struct cli *cli;
@@ -27,14 +29,26 @@ struct cmd_bake {
 	struct secrets secrets;
 	int contextfd;
 	struct credentials credentials;
+	struct registries registries;
 	int64_t started_ms;
 };
 
+static bool bake_has_host(const struct cmd_bake *cmd, const char *name)
+{
+	for (size_t i = 0; i < cmd->host_count; i++) {
+		if (strcmp(cmd->hosts[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Those of the command line, and of the configuration what they do not say. */
 static int bake_read_hosts(struct cmd_bake *cmd, struct err *err)
 {
+	const struct config *config = &cmd->cli->config;
 	struct cli_value hosts = cli_list(cmd->cli, "add-host");
 
-	cmd->hosts = calloc(hosts.count + 1, sizeof(*cmd->hosts));
+	cmd->hosts = calloc(hosts.count + config->host_count + 1, sizeof(*cmd->hosts));
 	if (!cmd->hosts)
 		abort();
 	for (size_t i = 0; i < hosts.count; i++) {
@@ -42,7 +56,35 @@ static int bake_read_hosts(struct cmd_bake *cmd, struct err *err)
 			return err_ctx(err, "--add-host %s", hosts.at[i]);
 	}
 	cmd->host_count = hosts.count;
+	for (size_t i = 0; i < config->host_count; i++) {
+		if (!bake_has_host(cmd, config->hosts[i].name))
+			cmd->hosts[cmd->host_count++] = config->hosts[i];
+	}
 	return 0;
+}
+
+/* A bake's own time, all of its steps: when it is over the cancel is raised. */
+static int bake_set_deadline(const struct cmd_bake *cmd, struct err *err)
+{
+	int64_t ms = cmd->cli->config.bakes_timeout_ms;
+	const struct itimerval timer = {.it_value = {ms / 1000, (ms % 1000) * 1000}};
+
+	if (ms > 0 && setitimer(ITIMER_REAL, &timer, NULL) < 0)
+		return err_os(err, errno, "set a timer");
+	return 0;
+}
+
+/* Which of both it was that raised the cancel. */
+static int bake_judge_cancel(const struct cmd_bake *cmd, struct err *err)
+{
+	int64_t ms = cmd->cli->config.bakes_timeout_ms;
+
+	if (err->kind == ERR_CANCELLED && ms > 0 && clock_monotonic_ms() - cmd->started_ms >= ms)
+		return err_set(err, ERR_TIMEOUT,
+			       "not done after %lld ms, which bakes.timeoutMs of the configuration "
+			       "allows",
+			       (long long)ms);
+	return -1;
 }
 
 static int bake_open_progress(struct cmd_bake *cmd, struct err *err)
@@ -221,6 +263,7 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 {
 	if (bake_read_hosts(cmd, err) < 0 || secret_option_read(cmd->cli, &cmd->secrets, err) < 0 ||
 	    access_for(spec->base, cmd->cli->cancel, &cmd->credentials, err) < 0 ||
+	    registries_open(cmd->cli, spec->base, &cmd->registries, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0 ||
 	    lease_open(cmd->store, &cmd->lease, err) < 0 ||
 	    spec_file_open_context(cmd->cli, spec, cmd->store, &cmd->contextfd, err) < 0)
@@ -232,13 +275,14 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 {
 	struct bake_result result = {0};
 	struct bake_options options;
+	const char *runtime = cli_text(cmd->cli, "runtime");
 	uint64_t max_layer_bytes;
 	const char *from = cli_text(cmd->cli, "from-step");
 	size_t from_step = 0;
 
 	if (access_layer_limit(cmd->cli, &max_layer_bytes, err) < 0 ||
 	    (from && cli_read_step("--from-step", from, &from_step, err) < 0) ||
-	    bake_open_all(cmd, spec, err) < 0)
+	    bake_set_deadline(cmd, err) < 0 || bake_open_all(cmd, spec, err) < 0)
 		return -1;
 	options = (struct bake_options){
 		.store = cmd->store,
@@ -255,7 +299,9 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.max_layer_bytes = max_layer_bytes,
 		.registry_user = str_of(cmd->credentials.user),
 		.registry_password = &cmd->credentials.password,
-		.runtime = cli_text(cmd->cli, "runtime"),
+		.places = &cmd->registries.places,
+		.runtime = runtime ? runtime : cmd->cli->config.runtime,
+		.gc = &cmd->cli->config.gc,
 		.hosts = cmd->hosts,
 		.host_count = cmd->host_count,
 		.secrets = &cmd->secrets,
@@ -265,6 +311,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 	};
 	if (bake_run(spec, &options, &result, err) < 0 ||
 	    bake_keep(cmd, spec, &result.image, err) < 0) {
+		(void)bake_judge_cancel(cmd, err);
 		if (cli_has(cmd->cli, "json"))
 			bake_print_json(bake_error_json(&result, err));
 		return -1;
@@ -302,6 +349,7 @@ static int run(struct cli *cli, struct err *err)
 	store_close(cmd.store);
 	auto_close_release(&cmd.contextfd);
 	secret_done(&cmd.credentials.password);
+	registries_done(&cmd.registries);
 	secrets_done(&cmd.secrets);
 	json_decref(cmd.names);
 	free(cmd.hosts);

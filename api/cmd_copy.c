@@ -4,6 +4,7 @@
 #include "api/fetch.h"
 #include "api/human.h"
 #include "api/progress.h"
+#include "api/registries.h"
 #include "api/send.h"
 #include "api/settings.h"
 #include "bake/convert_request.h"
@@ -22,6 +23,7 @@ struct copy {
 	struct buf to;   /* of a registry; empty for a place */
 	struct credentials from_login;
 	struct credentials to_login;
+	struct registries registries;
 	enum layer_codec codec;
 	struct digest image;
 };
@@ -69,12 +71,14 @@ static int copy_log_in(struct copy *copy, struct base_request *request, struct e
 	const struct cancel *cancel = copy->cli->cancel;
 
 	if (access_for(buf_str(&copy->from), cancel, &copy->from_login, err) < 0 ||
+	    registries_open(copy->cli, buf_str(&copy->from), &copy->registries, err) < 0 ||
 	    (copy->to.len > 0 && access_for(buf_str(&copy->to), cancel, &copy->to_login, err) < 0))
 		return -1;
 	request->plain_http = cli_has(copy->cli, "plain-http");
 	request->ca_file = cli_text(copy->cli, "ca-file");
 	request->user = str_of(copy->from_login.user);
 	request->password = &copy->from_login.password;
+	request->places = &copy->registries.places;
 	return 0;
 }
 
@@ -185,6 +189,7 @@ static int run(struct cli *cli, struct err *err)
 	store_close(copy.store);
 	secret_done(&copy.from_login.password);
 	secret_done(&copy.to_login.password);
+	registries_done(&copy.registries);
 	buf_done(&copy.from);
 	buf_done(&copy.to);
 	return result < 0 ? err_ctx(err, "copy %s", cli->args[0]) : 0;

@@ -6,6 +6,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "api/progress.h"
+#include "api/registries.h"
 #include "api/settings.h"
 
 static void pull_print(const struct cli *cli, const json_t *answer)
@@ -19,7 +20,8 @@ static void pull_print(const struct cli *cli, const json_t *answer)
 
 /* The canonical name is what is tagged. */
 static int pull_request(const struct cli *cli, struct buf *canonical,
-			struct credentials *credentials, struct base_request *out, struct err *err)
+			struct credentials *credentials, struct registries *registries,
+			struct base_request *out, struct err *err)
 {
 	const char *platform = cli_text(cli, "platform");
 	struct reference reference;
@@ -28,6 +30,7 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 	if (reference_parse(str_of(cli->args[0]), &reference, err) < 0 ||
 	    reference_format(&reference, canonical, err) < 0 ||
 	    access_login(cli, str_of(cli->args[0]), credentials, err) < 0 ||
+	    registries_open(cli, str_of(cli->args[0]), registries, err) < 0 ||
 	    access_layer_limit(cli, &out->max_layer_bytes, err) < 0)
 		return -1;
 	if (reference.kind == REFERENCE_SCRATCH)
@@ -39,6 +42,7 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 	out->ca_file = cli_text(cli, "ca-file");
 	out->user = str_of(credentials->user);
 	out->password = &credentials->password;
+	out->places = &registries->places;
 	return 0;
 }
 
@@ -49,11 +53,12 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(progress) struct progress *progress = NULL;
 	struct base_request request = {0};
 	auto_credentials struct credentials credentials = {0};
+	auto_registries struct registries registries = {0};
 	AUTO(json) json_t *answer = NULL;
 	int columns;
 	bool terminal = settings_terminal(&columns);
 
-	if (pull_request(cli, &canonical, &credentials, &request, err) < 0 ||
+	if (pull_request(cli, &canonical, &credentials, &registries, &request, err) < 0 ||
 	    progress_open(cli_text(cli, "progress"), terminal, columns, cli->cancel, &progress,
 			  err) < 0 ||
 	    cli_open_store(cli, &store, err) < 0)

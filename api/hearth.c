@@ -27,7 +27,7 @@ static int main_catch_signals(struct err *err)
 	if (cancel_init(&main_cancel, err) < 0)
 		return -1;
 	if (sigaction(SIGINT, &action, NULL) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
-	    sigaction(SIGHUP, &action, NULL) < 0)
+	    sigaction(SIGHUP, &action, NULL) < 0 || sigaction(SIGALRM, &action, NULL) < 0)
 		return err_os(err, errno, "catch signals");
 	return 0;
 }

@@ -18,6 +18,17 @@ int send_name(struct str text, struct buf *out, struct err *err)
 	return reference_format(&reference, out, err);
 }
 
+/* The option's word is for all registries, the configuration's for each. */
+static bool send_is_plain(const struct send *send)
+{
+	struct reference reference;
+	struct err ignored;
+
+	return cli_has(send->cli, "plain-http") ||
+	       (reference_parse(send->reference, &reference, &ignored) == 0 &&
+		config_is_insecure(&send->cli->config, reference.host));
+}
+
 int send_image(const struct send *send, struct err *err)
 {
 	const struct asker asker = {
@@ -28,7 +39,7 @@ int send_image(const struct send *send, struct err *err)
 	const struct publish_request request = {
 		.reference = send->reference,
 		.manifest = send->image,
-		.plain_http = cli_has(send->cli, "plain-http"),
+		.plain_http = send_is_plain(send),
 		.ca_file = cli_text(send->cli, "ca-file"),
 		.user = str_of(send->credentials->user),
 		.password = &send->credentials->password,

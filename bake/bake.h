@@ -14,12 +14,14 @@
  */
 #pragma once
 
+#include "bake/gc.h"
 #include "bake/secrets.h"
 #include "bake/spec.h"
 #include "layers/base/cancel.h"
 #include "layers/base/secret.h"
 #include "layers/lease.h"
 #include "layers/store.h"
+#include "registry/places.h"
 #include "sandbox/network.h"
 
 enum bake_event_kind {
@@ -69,11 +71,13 @@ struct bake_options {
 	bool pull;               /* ask upstream although a digest is held */
 	bool held_only;          /* take the base that is held, or none */
 	bool plain_http;
+	const struct places *places; /* of all registries, or NULL */
 	const char *ca_file;
 	uint64_t max_layer_bytes; /* of a base's layer, inflated; 0 for UNPACK_BYTES_MAX */
 	struct str registry_user; /* credentials for the base's registry, or empty */
 	const struct secret *registry_password;
 	const char *runtime;
+	const struct gc_policy *gc; /* where space is short; or NULL */
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */

@@ -65,7 +65,7 @@ int bake_rest(struct bake *bake, struct err *err)
 		return 0;
 	if (bake_name_held(bake, err) < 0 || lease_rest(lease, err) < 0)
 		return -1;
-	return gc_make_room(bake->options->store, bake->options->cancel, err);
+	return gc_make_room(bake->options->store, bake->options->gc, bake->options->cancel, err);
 }
 
 int bake_resume(struct bake *bake, struct err *err)

@@ -8,6 +8,52 @@
 #include "registry/tag.h"
 #include "registry/transport.h"
 
+static json_t *base_mirror_format(const struct place_mirror *mirror, const char *reference)
+{
+	json_t *value = json_object();
+
+	(void)json_object_set_new(value, "reference", json_string(reference));
+	(void)json_object_set_new(value, "plainHttp", json_boolean(mirror->plain_http));
+	(void)json_object_set_new(value, "user", json_from_str(mirror->user));
+	(void)json_object_set_new(value, "password",
+				  json_from_str(str_of(secret_reveal(mirror->password))));
+	return value;
+}
+
+/* Who is asked before the registry itself, if it is one's. */
+static json_t *base_mirrors_format(const struct places *places, const struct reference *reference)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; places && i < places->mirror_count; i++) {
+		const struct place_mirror *mirror = &places->mirrors[i];
+		auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
+		struct err ignored;
+
+		/* One with too long a name holds no such image. */
+		if (reference->kind == REFERENCE_REGISTRY &&
+		    str_equal(mirror->host, reference->host) &&
+		    places_format(mirror, reference, &text, &ignored) == 0)
+			(void)json_array_append_new(list, base_mirror_format(mirror, text.ptr));
+	}
+	return list;
+}
+
+/* What the operator's word about its registry makes of a request. */
+static void base_request_place(const struct base_request *request, json_t *out)
+{
+	struct reference reference;
+	struct err ignored;
+	bool plain = request->plain_http;
+
+	if (reference_parse(request->reference, &reference, &ignored) == 0) {
+		plain |= places_are_insecure(request->places, reference.host);
+		(void)json_object_set_new(out, "mirrors",
+					  base_mirrors_format(request->places, &reference));
+	}
+	(void)json_object_set_new(out, "plainHttp", json_boolean(plain));
+}
+
 json_t *base_request_format(struct store *store, const struct base_request *request)
 {
 	json_t *value = asker_request_new(store);
@@ -22,7 +68,7 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	(void)json_object_set_new(value, "anyArchive", json_boolean(request->any_archive));
 	(void)json_object_set_new(value, "platform",
 				  json_string(platform_format(&request->platform, platform)));
-	(void)json_object_set_new(value, "plainHttp", json_boolean(request->plain_http));
+	base_request_place(request, value);
 	if (request->ca_file)
 		(void)json_object_set_new(value, "caFile", json_string(request->ca_file));
 	(void)json_object_set_new(value, "maxLayerBytes",
@@ -97,13 +143,14 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 		.max_layer_bytes = options->max_layer_bytes,
 		.user = options->registry_user,
 		.password = options->registry_password,
+		.places = options->places,
 	};
 	AUTO(json) json_t *json = base_request_format(options->store, &request);
 	AUTO(json) json_t *answer = NULL;
 
 	/* Nothing was found yet that would have to stay. */
 	if (options->lease && (lease_rest(options->lease, err) < 0 ||
-			       gc_make_room(options->store, options->cancel, err) < 0))
+			       gc_make_room(options->store, options->gc, options->cancel, err) < 0))
 		return -1;
 	if (asker_call(asker, "pull", json, &answer, err) < 0)
 		return -1;

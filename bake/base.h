@@ -32,6 +32,7 @@ struct base_request {
 	uint64_t max_layer_bytes; /* inflated; 0 for UNPACK_BYTES_MAX */
 	struct str user;          /* credentials, or empty */
 	const struct secret *password;
+	const struct places *places; /* or NULL */
 };
 
 json_t *base_request_format(struct store *store, const struct base_request *request);

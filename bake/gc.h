@@ -66,12 +66,14 @@ struct gc_result {
 };
 
 /*
- * Before what takes space: collect, if the file system has less than
- * GC_FREE_PERCENT, or GC_FREE_BYTES. What fails here, fails for want of space
- * where it is needed; ERR_CANCELLED alone is told.
+ * Before what takes space: collect, if the file system has less than the
+ * policy's min_free_bytes; without a policy (NULL), or where it says none, less
+ * than GC_FREE_PERCENT, or GC_FREE_BYTES. What fails here, fails for want of
+ * space where it is needed; ERR_CANCELLED alone is told.
  */
 #define GC_FREE_PERCENT 10
 #define GC_FREE_BYTES ((uint64_t)1 << 30)
-int gc_make_room(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
+int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,
+		 struct err *err) MUST_CHECK;
 
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err) MUST_CHECK;

@@ -4,6 +4,9 @@
 #include "bake/work_call.h"
 #include "registry/pull.h"
 
+#define LOG_MODULE "bake"
+#include "layers/base/log.h"
+
 struct pull_work {
 	struct work_call *call;
 	json_t *names; /* what it is called here */
@@ -25,6 +28,63 @@ static void pull_hear(void *ctx, const struct pull_event *event)
 	if (event->kind == PULL_NAMED)
 		(void)json_array_append_new(work->names, json_from_str(event->name));
 	work_call_tell(work->call, &progress);
+}
+
+/* 0, or -1 and what this mirror lacks. */
+static int pull_from_mirror(struct pull_work *work, const json_t *mirror,
+			    const struct pull_spec *spec, struct tag *out, struct err *err)
+{
+	auto_secret struct secret hidden = {0};
+	struct pull_spec there = *spec;
+	struct reference reference;
+	struct str text;
+	struct str password = STR("");
+
+	if (json_need_string(mirror, "mirrors", "reference", &text, err) < 0 ||
+	    json_get_bool(mirror, "mirrors", "plainHttp", &there.plain_http, err) < 0 ||
+	    json_get_string(mirror, "mirrors", "user", &there.user, err) < 0 ||
+	    json_get_string(mirror, "mirrors", "password", &password, err) < 0 ||
+	    secret_put(&hidden, password, err) < 0 || reference_parse(text, &reference, err) < 0)
+		return -1;
+	there.mirror = &reference;
+	there.password = &hidden;
+	return pull_image(work->call->store, &there, out, err);
+}
+
+/* What no other place would change. */
+static bool pull_is_ours(const struct err *err)
+{
+	return err->kind == ERR_CANCELLED || err->kind == ERR_FULL || err->kind == ERR_OS ||
+	       err->kind == ERR_LIMIT;
+}
+
+/* The mirrors in their order, then the registry. Of all that failed the first and the last are
+ * told. */
+static int pull_from_all(struct pull_work *work, const struct pull_spec *spec, struct tag *out,
+			 struct err *err)
+{
+	json_t *mirrors = json_object_get(work->call->request, "mirrors");
+	const json_t *mirror;
+	struct err first = {0};
+	struct err last;
+	size_t i;
+
+	json_array_foreach(mirrors, i, mirror)
+	{
+		if (pull_from_mirror(work, mirror, spec, out, err) == 0)
+			return 0;
+		if (pull_is_ours(err))
+			return -1;
+		log_debug("mirror failed error=%s", err->text);
+		if (i == 0)
+			first = *err;
+	}
+	if (pull_image(work->call->store, spec, out, &last) == 0)
+		return 0;
+	*err = last;
+	if (first.kind != ERR_NONE && !pull_is_ours(&last))
+		(void)err_set(err, last.kind, "%s; before that, %s", last.text, first.text);
+	return -1;
 }
 
 static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
@@ -65,7 +125,7 @@ static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
 	spec.ca_file = ca_file.ptr;
 	spec.password = &hidden;
 	spec.limits.max_bytes = (uint64_t)max_layer_bytes;
-	return pull_image(work->call->store, &spec, out, err);
+	return pull_from_all(work, &spec, out, err);
 }
 
 static int pull_answer(struct work_call *call, json_t **out, struct err *err)

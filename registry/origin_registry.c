@@ -90,13 +90,14 @@ static void registry_close(struct origin *origin)
 int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop,
 			 struct origin **out, struct err *err)
 {
-	const struct remote_spec remote = {.host = spec->reference->host,
-					   .path = spec->reference->path,
+	const struct reference *reference = spec->mirror ? spec->mirror : spec->reference;
+	const struct remote_spec remote = {.host = reference->host,
+					   .path = reference->path,
 					   .plain_http = spec->plain_http,
 					   .ca_file = spec->ca_file,
 					   .user = spec->user,
 					   .password = spec->password,
-					   .tries = PULL_TRIES,
+					   .tries = spec->mirror ? PULL_MIRROR_TRIES : PULL_TRIES,
 					   .cancel = spec->cancel,
 					   .cancel_too = stop};
 	struct registry *registry = calloc(1, sizeof(*registry));
@@ -107,7 +108,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 					   .document = registry_document,
 					   .blob = registry_blob,
 					   .close = registry_close};
-	registry->reference = spec->reference;
+	registry->reference = reference;
 	registry->got = BUF_INIT(MANIFEST_MAX);
 	if (remote_open(&remote, &registry->remote, err) < 0) {
 		registry_close(&registry->origin);

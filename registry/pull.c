@@ -241,7 +241,7 @@ static int pull_failed(const struct pull_spec *spec, struct err *err)
 	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
 	struct err ignored;
 
-	if (reference_format(spec->reference, &name, &ignored) == 0)
+	if (reference_format(spec->mirror ? spec->mirror : spec->reference, &name, &ignored) == 0)
 		(void)err_ctx(err, "%s %s", pull_verb(spec), name.ptr);
 	return -1;
 }

@@ -29,6 +29,7 @@
 #include "registry/tag.h"
 
 #define PULL_TRIES 5
+#define PULL_MIRROR_TRIES 2 /* since another place is asked then */
 
 /* What happened; of PULL_NAMED name is set. */
 enum pull_event_kind {
@@ -51,6 +52,7 @@ typedef void pull_event_fn(void *ctx, const struct pull_event *event);
 
 struct pull_spec {
 	const struct reference *reference;
+	const struct reference *mirror; /* a registry that is asked in its place, or NULL */
 	struct str name;    /* canonical, to be tagged instead of the reference; may be "" */
 	bool name_as_there; /* as the image is called where it lies, if it is */
 	int streamfd;       /* what the file `-` reads; 0 for none */
