@@ -139,31 +139,52 @@ int meta_get(struct meta *meta, const char *table, struct str key, json_t **out,
 	return found;
 }
 
-int meta_has(struct meta *meta, const char *table, struct str key, struct err *err)
+int meta_view(struct meta *meta, const char *table, struct str key, struct str *out,
+	      struct err *err)
 {
 	struct meta_key full = {.len = 0};
-	struct str value;
 
 	if (meta_key_make(table, key, &full, err) < 0)
 		return -1;
-	return db_get(meta->db, meta->txn, meta->records, meta_key_str(&full), &value, err);
+	return db_get(meta->db, meta->txn, meta->records, meta_key_str(&full), out, err);
+}
+
+int meta_has(struct meta *meta, const char *table, struct str key, struct err *err)
+{
+	struct str value;
+
+	return meta_view(meta, table, key, &value, err);
+}
+
+static int meta_store_text(struct meta *meta, const char *table, struct str key, struct str text,
+			   struct err *err)
+{
+	struct meta_key full = {.len = 0};
+
+	assert(meta->mode == META_WRITE);
+	if (meta_key_make(table, key, &full, err) < 0)
+		return -1;
+	return db_put(meta->db, meta->txn, meta->records, meta_key_str(&full), text, err);
 }
 
 int meta_put(struct meta *meta, const char *table, struct str key, const json_t *value,
 	     struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(META_VALUE_MAX);
-	struct meta_key full = {.len = 0};
 
 	if (!value)
 		abort(); /* whoever made it was out of memory */
-	assert(meta->mode == META_WRITE);
 	assert(json_is_integer(json_object_get(value, "v")));
-	if (meta_key_make(table, key, &full, err) < 0)
-		return -1;
 	if (json_format(value, &text, err) < 0)
 		return err_ctx(err, "%s " STR_FMT, table, STR_ARG(key));
-	return db_put(meta->db, meta->txn, meta->records, meta_key_str(&full), buf_str(&text), err);
+	return meta_store_text(meta, table, key, buf_str(&text), err);
+}
+
+int meta_put_text(struct meta *meta, const char *table, struct str key, struct str text,
+		  struct err *err)
+{
+	assert(str_starts(text, STR("{\"v\":")));
+	return meta_store_text(meta, table, key, text, err);
 }
 
 int meta_del(struct meta *meta, const char *table, struct str key, struct err *err)

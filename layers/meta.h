@@ -47,6 +47,16 @@ int meta_has(struct meta *meta, const char *table, struct str key, struct err *e
 int meta_put(struct meta *meta, const char *table, struct str key, const json_t *value,
 	     struct err *err) MUST_CHECK;
 
+/*
+ * Without parsing: a record's bytes as they lie in the map, valid until the
+ * transaction ends or writes (1 hit, 0 miss, -1); and a record of JSON that the
+ * caller formatted himself, `v` first.
+ */
+int meta_view(struct meta *meta, const char *table, struct str key, struct str *out,
+	      struct err *err) MUST_CHECK;
+int meta_put_text(struct meta *meta, const char *table, struct str key, struct str text,
+		  struct err *err) MUST_CHECK;
+
 /* 1 deleted, 0 was not there. */
 int meta_del(struct meta *meta, const char *table, struct str key, struct err *err) MUST_CHECK;
 

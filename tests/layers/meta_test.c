@@ -41,6 +41,27 @@ static void a_record_comes_back_after_the_store_was_closed(void **state)
 	assert_string_equal(json_string_value(json_object_get(record, "digest")), "x");
 }
 
+static void a_records_bytes_are_lent_as_they_were_written(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct str text = STR("{\"v\":1,\"b\":2,\"a\":1}");
+	AUTO(json) json_t *parsed = NULL;
+	struct meta *meta;
+	struct str seen;
+	struct err err = {0};
+
+	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
+	check_ok(meta_put_text(meta, "t", STR("a"), text, &err), &err);
+	check_ok(meta_commit(meta, &err), &err);
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	assert_int_equal(meta_view(meta, "t", STR("a"), &seen, &err), 1);
+	assert_true(str_equal(seen, text));
+	assert_int_equal(meta_view(meta, "t", STR("b"), &seen, &err), 0);
+	meta_abort(meta);
+	parsed = get(fixture->store, "t", "a");
+	assert_int_equal(json_integer_value(json_object_get(parsed, "b")), 2);
+}
+
 static void tables_do_not_see_each_other(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -312,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(a_table_never_written_is_empty),
 		STORE_TEST(a_record_comes_back_after_the_store_was_closed),
+		STORE_TEST(a_records_bytes_are_lent_as_they_were_written),
 		STORE_TEST(tables_do_not_see_each_other),
 		STORE_TEST(an_aborted_transaction_never_was),
 		STORE_TEST(a_reader_keeps_its_snapshot),
