@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/fault.h"
+
+static bool fault_is_inside(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80; /* a character began before it */
+}
+
+/* The last bytes of a text of UTF-8, from the start of a character on. */
+static struct str fault_end(struct str text)
+{
+	if (text.len > FAULT_TAIL_MAX)
+		text = str_skip(text, text.len - FAULT_TAIL_MAX);
+	else
+		return text;
+	while (text.len > 0 && fault_is_inside(text.ptr[0]))
+		text = str_skip(text, 1);
+	return text;
+}
+
+/* Twice: what is mended is longer than it was. */
+static json_t *fault_tail(struct str log)
+{
+	AUTO(json) json_t *mended = json_from_str(fault_end(log));
+	struct str end = fault_end(json_str(mended));
+
+	return json_stringn(end.ptr, end.len);
+}
+
+json_t *fault_format(const struct fault *fault)
+{
+	json_t *value = json_object();
+
+	(void)json_object_set_new(value, "code", json_string(err_name(fault->kind)));
+	(void)json_object_set_new(value, "message", json_from_str(fault->message));
+	if (fault->step > 0)
+		(void)json_object_set_new(value, "step", json_integer((json_int_t)fault->step));
+	if (fault->exit_code != 0)
+		(void)json_object_set_new(value, "exitCode", json_integer(fault->exit_code));
+	(void)json_object_set_new(value, "logTail", fault_tail(fault->log_tail));
+	(void)json_object_set_new(value, "terminal", json_boolean(fault->terminal));
+	return value;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault.h - why a bake failed, as records and clients have it: {code, message,
+ * step?, exitCode?, logTail, terminal}.
+ */
+#pragma once
+
+#include "layers/base/json.h"
+
+#define FAULT_TAIL_MAX ((size_t)4 * 1024) /* bytes of UTF-8: what a person reads at once */
+
+struct fault {
+	enum err_kind kind;
+	struct str message;
+	size_t step;         /* from 1; 0 where it was none's */
+	int exit_code;       /* of that step's command; 0 where it did not end by itself */
+	struct str log_tail; /* of any bytes and length */
+	bool terminal;       /* nobody tries it anew by himself */
+};
+
+/* Owned. The tail's end is kept, whole characters of it; what is no UTF-8 becomes U+FFFD. */
+json_t *fault_format(const struct fault *fault);
