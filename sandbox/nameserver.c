@@ -242,35 +242,34 @@ static void nameserver_on_packet(void *ctx, uint32_t events)
 		(void)nameserver_take(nameserver, (struct str){bytes, (size_t)n}, NULL, &peer);
 }
 
+/* The bytes of a client's query, as far as its length is known, and those of the length. */
+static size_t nameserver_wanted(const struct nameserver_client *client)
+{
+	return 2 + (client->have < 2 ? 0 : (size_t)(client->bytes[0] << 8 | client->bytes[1]));
+}
+
 /* Read one query, its length in front of it, and stop there. */
 static void nameserver_on_stream(void *ctx, uint32_t events)
 {
 	struct nameserver_client *client = ctx;
 	struct nameserver *nameserver = client->nameserver;
 	struct str message = {(const char *)client->bytes + 2, 0};
-	size_t want = 2;
-	ssize_t n;
+	ssize_t n = recv(client->watch.fd, client->bytes + client->have,
+			 nameserver_wanted(client) - client->have, MSG_DONTWAIT);
 	struct err err;
 
 	(void)events;
-	if (client->have >= 2)
-		want += (size_t)(client->bytes[0] << 8 | client->bytes[1]);
-	if (want > sizeof(client->bytes)) {
-		nameserver_drop_client(client);
-		return;
-	}
-	n = recv(client->watch.fd, client->bytes + client->have, want - client->have, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return;
-	if (n <= 0) {
+	client->have += n > 0 ? (size_t)n : 0;
+	if (n <= 0 || nameserver_wanted(client) > sizeof(client->bytes)) {
 		nameserver_drop_client(client);
 		return;
 	}
-	client->have += (size_t)n;
-	if (client->have < want || want == 2)
+	if (client->have < nameserver_wanted(client))
 		return;
 	loop_disarm(&client->idle);
-	message.len = want - 2;
+	message.len = client->have - 2;
 	if (loop_watch(nameserver->loop, &client->watch, 0, &err) < 0 ||
 	    !nameserver_take(nameserver, message, client, NULL))
 		nameserver_drop_client(client);

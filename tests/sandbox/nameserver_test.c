@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a machine's resolver says. */
 #include "layers/base/clock.h"
+#include "sandbox/nameserver_priv.h"
 #include "sandbox/resolver_priv.h"
 #include "tests/check.h"
 #include "tests/sandbox/world.h"
@@ -155,15 +156,18 @@ static void send_too_much_over_tcp(void *ctx)
 	*(bool *)ctx = world_write_all(fd, "\xff\xff", 2) && read(fd, &byte, 1) <= 0;
 }
 
+/* Its length is enough: it is not cut off for its silence. */
 static void a_query_longer_than_any_is_cut_off(void **state)
 {
 	struct network *network = world_network(NULL, 0);
+	int64_t start = clock_monotonic_ms();
 	bool was_cut = false;
 
 	(void)state;
 	world_inside(network, send_too_much_over_tcp, &was_cut);
 	network_close(network);
 	assert_true(was_cut);
+	assert_true(clock_monotonic_ms() - start < NAMESERVER_IDLE_MS);
 }
 
 static void ask_and_leave(void *ctx)
@@ -193,11 +197,11 @@ static void a_resolver_that_hangs_holds_nothing_up(void **state)
 	world_client_end(&client);
 	assert_int_equal(stuck.rcode, DNS_SERVFAIL);
 
+	start = clock_monotonic_ms();
 	world_inside(network, ask_and_leave, name);
 	assert_int_equal(asked(network, "private.test", DNS_A).rcode, DNS_NOERROR);
-	start = clock_monotonic_ms();
 	network_close(network);
-	assert_true(clock_monotonic_ms() - start < 1000);
+	assert_true(clock_monotonic_ms() - start < WORLD_SILENCE_MS);
 }
 
 int main(void)

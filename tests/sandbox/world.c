@@ -79,6 +79,9 @@ static bool world_start_nameserver(void)
 	       pthread_detach(thread) == 0;
 }
 
+/* See WORLD_SILENCE_MS. */
+static const char world_resolver[] = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n";
+
 bool world_enter(void)
 {
 	const struct in_addr self = {.s_addr = inet_addr(WORLD_ADDRESS)};
@@ -88,9 +91,8 @@ bool world_enter(void)
 	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 	       world_cover("/etc/hosts", world_hosts) &&
 	       world_cover("/etc/nsswitch.conf", "hosts: files dns\n") &&
-	       world_cover("/etc/resolv.conf",
-			   "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n") &&
-	       lo_up(&err) == 0 && lo_take_all(self, &err) == 0 && world_start_nameserver();
+	       world_cover("/etc/resolv.conf", world_resolver) && lo_up(&err) == 0 &&
+	       lo_take_all(self, &err) == 0 && world_start_nameserver();
 }
 
 static void *world_server_main(void *ctx)

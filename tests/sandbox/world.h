@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 
+#define WORLD_SILENCE_MS 2000 /* a resolver waits for an answer that does not come */
+
 /* False where this process may not make one. Once, before any thread. */
 bool world_enter(void);
 
