@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CANCELS 4
+
 static void breaks_then_continues(void *ctx, const struct standin_request *request)
 {
 	struct bench *bench = ctx;
@@ -251,17 +253,23 @@ static void a_body_that_stalls_is_given_up(void **state)
 	check_err(bench_blob(bench, &err), &err, ERR_TIMEOUT);
 }
 
+/* What looks at its cancel once a second only needs one each time. */
 static void a_cancel_ends_a_wait_at_once(void **state)
 {
 	struct bench *bench = *state;
 	int64_t before = clock_monotonic_ms();
-	struct err err = {0};
 
-	bench->flag = true;
-	bench_open(bench, says_nothing, NULL);
-	check_err(bench_blob(bench, &err), &err, ERR_CANCELLED);
-	assert_true(clock_monotonic_ms() - before < 1000);
-	assert_int_equal(atomic_load(&bench->server.requests), 1);
+	for (int i = 0; i < CANCELS; i++) {
+		struct err err = {0};
+
+		if (i > 0)
+			bench = bench_again(state);
+		bench->flag = true;
+		bench_open(bench, says_nothing, NULL);
+		check_err(bench_blob(bench, &err), &err, ERR_CANCELLED);
+		assert_int_equal(atomic_load(&bench->server.requests), 1);
+	}
+	assert_true(clock_monotonic_ms() - before < (CANCELS - 1) * INT64_C(1000));
 }
 
 static void floods_headers(void *ctx, const struct standin_request *request)

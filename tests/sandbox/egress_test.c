@@ -370,6 +370,8 @@ static void a_client_that_goes_away_is_let_go(void **state)
 	assert_true(got <= 0);
 }
 
+#define VISITS 5
+
 static void a_port_where_nobody_listens_is_refused_at_once(void **state)
 {
 	struct visit visit = {0};
@@ -382,10 +384,13 @@ static void a_port_where_nobody_listens_is_refused_at_once(void **state)
 	world_server_stop(&server); /* the port is free again */
 	network = network_to(&server);
 	start = clock_monotonic_ms();
-	world_inside(network, visit_to_the_end, &visit);
-	assert_true(clock_monotonic_ms() - start < 900); /* a SYN would be repeated by then */
+	for (int i = 0; i < VISITS; i++) {
+		world_inside(network, visit_to_the_end, &visit);
+		assert_true(visit.os == ECONNRESET || visit.os == ECONNREFUSED);
+	}
+	/* A SYN that is not answered is repeated after a second. */
+	assert_true(clock_monotonic_ms() - start < VISITS * INT64_C(1000));
 	network_close(network);
-	assert_true(visit.os == ECONNRESET || visit.os == ECONNREFUSED);
 }
 
 static void the_next_address_is_tried_when_one_fails(void **state)
@@ -551,6 +556,8 @@ static size_t count_fds(void)
 	return count;
 }
 
+#define CLOSING_MS 10000 /* on a busy machine; what is not cut stands for ever */
+
 static void closing_cuts_what_still_stands(void **state)
 {
 	size_t fds = count_fds();
@@ -568,7 +575,7 @@ static void closing_cuts_what_still_stands(void **state)
 	pthread_barrier_wait(&standing.stands);
 	start = clock_monotonic_ms();
 	network_close(network);
-	assert_true(clock_monotonic_ms() - start < 1000);
+	assert_true(clock_monotonic_ms() - start < CLOSING_MS);
 	world_client_end(&client);
 	world_server_stop(&server);
 	pthread_barrier_destroy(&standing.stands);
