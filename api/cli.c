@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/cli.h"
 
+#include "layers/base/array.h"
 #include "layers/base/nearest.h"
 #include "layers/base/size.h"
 
@@ -39,7 +40,6 @@ static int cli_add_value(struct cli *cli, int option, const char *value, struct 
 {
 	struct cli_value *values = &cli->values[option];
 	const struct cli_option *spec = &cli->command->options[option];
-	const char **more;
 
 	if (spec->value && *value == '\0')
 		return err_set(err, ERR_INVALID, "--%s is empty: expected %s", spec->name,
@@ -49,10 +49,7 @@ static int cli_add_value(struct cli *cli, int option, const char *value, struct 
 			       CLI_REPEAT_MAX);
 	if (values->count > 0 && !spec->repeats && spec->value)
 		return err_set(err, ERR_INVALID, "--%s was given twice", spec->name);
-	more = reallocarray(values->at, values->count + 1, sizeof(*more));
-	if (!more)
-		abort();
-	values->at = more;
+	values->at = array_grow(values->at, values->count, sizeof(*values->at));
 	values->at[values->count++] = value;
 	return 0;
 }

@@ -26,9 +26,9 @@ struct rows {
 static int rows_add(struct rows *rows, struct str name, const struct digest *digest, int64_t at_ms,
 		    struct err *err)
 {
-	if (rows->count == IMAGES_MAX)
-		return err_set(err, ERR_LIMIT, "more than %zu images", IMAGES_MAX);
-	rows->at = array_grow(rows->at, rows->count, sizeof(*rows->at));
+	if (array_make_room(&rows->at, sizeof(*rows->at), rows->count, IMAGES_MAX, "images", err) <
+	    0)
+		return -1;
 	rows->at[rows->count++] = (struct row){
 		.name = name.len > 0 ? str_dup(name) : NULL,
 		.digest = *digest,

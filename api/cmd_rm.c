@@ -4,6 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "bake/gc.h"
+#include "layers/base/array.h"
 #include "layers/digest_set.h"
 #include "registry/tag.h"
 
@@ -26,12 +27,13 @@ struct rm_wanted {
 	size_t found;
 };
 
-static void rm_add_image(struct cmd_rm *cmd, const struct digest *digest)
+static int rm_add_image(struct cmd_rm *cmd, const struct digest *digest, struct err *err)
 {
-	cmd->images = reallocarray(cmd->images, cmd->count + 1, sizeof(*cmd->images));
-	if (!cmd->images)
-		abort();
+	if (array_make_room(&cmd->images, sizeof(*cmd->images), cmd->count, GC_IMAGES_MAX, "images",
+			    err) < 0)
+		return -1;
 	cmd->images[cmd->count++] = *digest;
+	return 0;
 }
 
 static int rm_consider(void *ctx, struct str reference, const struct tag *tag, struct err *err)
@@ -41,11 +43,11 @@ static int rm_consider(void *ctx, struct str reference, const struct tag *tag, s
 						digest_equal(&tag->target, &wanted->digest)
 				      : str_equal(reference, wanted->reference);
 
-	(void)err;
 	if (!fits)
 		return 0;
 	wanted->found++;
-	rm_add_image(wanted->cmd, &tag->manifest);
+	if (rm_add_image(wanted->cmd, &tag->manifest, err) < 0)
+		return -1;
 	if (json_array_append_new(wanted->cmd->untagged, json_from_str(reference)) < 0)
 		abort(); /* only out of memory */
 	return 0;
@@ -66,12 +68,11 @@ static int rm_resolve(struct cmd_rm *cmd, struct meta *meta, const char *text, s
 	if (found < 0)
 		return -1;
 	wanted.by_digest = found == 1;
-	if (found == 1)
-		rm_add_image(cmd, &wanted.digest);
-	else if (str_starts(str_of(text), STR("sha256:")))
+	if (found == 0 && str_starts(str_of(text), STR("sha256:")))
 		return rm_unknown(text, err);
-	else if (reference_parse(str_of(text), &reference, err) < 0 ||
-		 reference_format(&reference, &canonical, err) < 0)
+	if (found == 1 ? rm_add_image(cmd, &wanted.digest, err) < 0
+		       : reference_parse(str_of(text), &reference, err) < 0 ||
+				 reference_format(&reference, &canonical, err) < 0)
 		return -1;
 	wanted.reference = buf_str(&canonical);
 	if (tag_each(meta, rm_consider, &wanted, err) < 0)

@@ -5,6 +5,7 @@
 #include "bake/asker.h"
 #include "bake/convert_request.h"
 #include "bake/roots.h"
+#include "layers/base/array.h"
 #include "layers/blob.h"
 #include "layers/proof.h"
 #include "layers/step.h"
@@ -38,11 +39,8 @@ static int items_add(struct layer_items *items, const struct layer_item *item, s
 		fresh = digest_set_add(&items->blobs, &item->blob, err);
 	if (fresh <= 0)
 		return fresh;
-	if ((items->count & (items->count - 1)) == 0) /* 0, 1, 2, 4 ...: full */
-		items->at = reallocarray(items->at, items->count ? 2 * items->count : 1,
-					 sizeof(*items->at));
-	if (!items->at)
-		abort();
+	/* at most as many as there are in the set */
+	items->at = array_grow(items->at, items->count, sizeof(*items->at));
 	added = &items->at[items->count++];
 	*added = *item;
 	fresh = digest_set_add(&items->diff_ids, &item->diff_id, err);

@@ -5,6 +5,7 @@
 #include "bake/image.h"
 #include "bake/roots.h"
 #include "bake/tarball.h"
+#include "layers/base/array.h"
 #include "layers/blob.h"
 #include "layers/failure.h"
 #include "layers/step.h"
@@ -184,9 +185,9 @@ static int lost_trees_consider(void *ctx, const struct digest *diff_id, int64_t 
 		return 0;
 	if (errno != ENOENT)
 		return err_os(err, errno, "look for the tree %s", hex);
-	lost->at = reallocarray(lost->at, lost->count + 1, sizeof(*lost->at));
-	if (!lost->at)
-		abort();
+	if (array_make_room(&lost->at, sizeof(*lost->at), lost->count, DIGEST_SET_MAX, "lost trees",
+			    err) < 0)
+		return -1;
 	lost->at[lost->count++] = *diff_id;
 	return 0;
 }

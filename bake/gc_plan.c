@@ -31,11 +31,10 @@ static int gc_plan_image(void *ctx, const struct image *image, struct err *err)
 	struct gc_image *out;
 	int64_t used_ms = 0;
 
-	if (plan->image_count == GC_IMAGES_MAX)
-		return err_set(err, ERR_LIMIT, "more than %zu images", GC_IMAGES_MAX);
-	if (use_find(reading->store, &image->manifest, &used_ms, err) < 0)
+	if (array_make_room(&plan->images, sizeof(*out), plan->image_count, GC_IMAGES_MAX, "images",
+			    err) < 0 ||
+	    use_find(reading->store, &image->manifest, &used_ms, err) < 0)
 		return -1;
-	plan->images = array_grow(plan->images, plan->image_count, sizeof(*plan->images));
 	out = &plan->images[plan->image_count++];
 	*out = (struct gc_image){
 		.manifest = image->manifest,
@@ -51,8 +50,9 @@ static int gc_plan_step(void *ctx, const struct step_record *record, struct err 
 {
 	struct gc_plan *plan = ctx;
 
-	(void)err;
-	plan->steps = array_grow(plan->steps, plan->step_count, sizeof(*plan->steps));
+	if (array_make_room(&plan->steps, sizeof(*plan->steps), plan->step_count, DIGEST_SET_MAX,
+			    "steps", err) < 0)
+		return -1;
 	plan->steps[plan->step_count++] = (struct gc_step){
 		.key = record->key,
 		.blob = record->blob,
@@ -156,6 +156,7 @@ struct gc_candidates {
 	size_t count;
 };
 
+/* At most the plan's images, or its steps. */
 static void gc_candidates_add(struct gc_candidates *candidates, struct gc_candidate candidate)
 {
 	candidates->at = array_grow(candidates->at, candidates->count, sizeof(*candidates->at));

@@ -9,6 +9,7 @@
  *	4 images without a tag          baked again
  */
 #include "bake/gc_priv.h"
+#include "layers/base/array.h"
 #include "layers/cache.h"
 #include "layers/punch.h"
 #include "layers/tree.h"
@@ -37,12 +38,13 @@ struct press_list {
 	uint64_t bytes; /* of all */
 };
 
-static struct press_item *press_add(struct press_list *list)
+static int press_add(struct press_list *list, const struct press_item *item, struct err *err)
 {
-	list->at = reallocarray(list->at, list->count + 1, sizeof(*list->at));
-	if (!list->at)
-		abort();
-	return &list->at[list->count++];
+	if (array_make_room(&list->at, sizeof(*list->at), list->count, DIGEST_SET_MAX,
+			    "trees or caches", err) < 0)
+		return -1;
+	list->at[list->count++] = *item;
+	return 0;
 }
 
 static int press_tree(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
@@ -53,8 +55,7 @@ static int press_tree(void *ctx, const struct digest *diff_id, int64_t at_ms, st
 	if (tree_blocks(list->options->store, diff_id, list->options->cancel, &item.bytes, err) < 0)
 		return -1;
 	list->bytes += item.bytes;
-	*press_add(list) = item;
-	return 0;
+	return press_add(list, &item, err);
 }
 
 static int press_cache(void *ctx, const struct cache_info *info, struct err *err)
@@ -62,12 +63,9 @@ static int press_cache(void *ctx, const struct cache_info *info, struct err *err
 	struct press_list *list = ctx;
 	struct press_item item = {.used_ms = info->used_ms, .bytes = info->bytes};
 
-	(void)err;
 	(void)snprintf(item.name, sizeof(item.name), "%s", info->name);
 	list->bytes += item.bytes;
-	if (!info->in_use)
-		*press_add(list) = item;
-	return 0;
+	return info->in_use ? 0 : press_add(list, &item, err);
 }
 
 static int press_oldest_first(const void *a, const void *b)

@@ -27,11 +27,10 @@ static int ignore_add(struct ignore *ignore, struct str text, size_t line, struc
 		return err_set(err, ERR_REFUSED, "a pattern is missing behind !");
 	if (memchr(text.ptr, '\0', text.len))
 		return err_set(err, ERR_REFUSED, "a pattern holds a NUL byte");
-	if (ignore->count == IGNORE_RULES_MAX)
-		return err_set(err, ERR_LIMIT, "more than %zu patterns", IGNORE_RULES_MAX);
-	if (pattern_parse(text, &rule.pattern, err) < 0)
+	if (array_make_room(&ignore->rules, sizeof(rule), ignore->count, IGNORE_RULES_MAX,
+			    "patterns", err) < 0 ||
+	    pattern_parse(text, &rule.pattern, err) < 0)
 		return -1;
-	ignore->rules = array_grow(ignore->rules, ignore->count, sizeof(*ignore->rules));
 	ignore->rules[ignore->count++] = rule;
 	return 0;
 }

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/mask.h"
 
-#include <stdlib.h>
+#include "layers/base/array.h"
 
 #define MASK_SHOWN STR("***")
 
 static void mask_add_line(struct mask *mask, struct str line)
 {
-	struct str *more;
-
 	if (line.len > 0 && line.ptr[line.len - 1] == '\r')
 		line.len--;
 	if (line.len < MASK_LINE_MIN || line.len > MASK_LINE_MAX)
 		return;
-	more = reallocarray(mask->lines, mask->count + 1, sizeof(*more));
-	if (!more)
-		abort();
-	mask->lines = more;
+	mask->lines = array_grow(mask->lines, mask->count, sizeof(*mask->lines));
 	mask->lines[mask->count++] = line;
 }
 

@@ -2,6 +2,7 @@
 #include "bake/secrets.h"
 
 #include "bake/csv_priv.h"
+#include "layers/base/array.h"
 #include "layers/base/nearest.h"
 
 #define SECRETS_FIELD_MAX ((size_t)8192)
@@ -95,18 +96,13 @@ void secret_source_done(struct secret_source *source)
 
 int secrets_add(struct secrets *secrets, const char *id, struct buf *bytes, struct err *err)
 {
-	struct secrets_entry *grown;
-
 	if (secrets_find(secrets, str_of(id)))
 		return err_set(err, ERR_INVALID, "the secret %s is given twice", id);
-	if (secrets->count == SECRETS_MAX)
-		return err_set(err, ERR_LIMIT, "more than %d secrets", SECRETS_MAX);
-	grown = reallocarray(secrets->at, secrets->count + 1, sizeof(*grown));
-	if (!grown)
-		abort();
-	secrets->at = grown;
-	grown[secrets->count] = (struct secrets_entry){.id = str_dup(str_of(id))};
-	secret_take(&grown[secrets->count++].value, bytes);
+	if (array_make_room(&secrets->at, sizeof(*secrets->at), secrets->count, SECRETS_MAX,
+			    "secrets", err) < 0)
+		return -1;
+	secrets->at[secrets->count] = (struct secrets_entry){.id = str_dup(str_of(id))};
+	secret_take(&secrets->at[secrets->count++].value, bytes);
 	return 0;
 }
 

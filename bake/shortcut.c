@@ -14,6 +14,7 @@
  */
 #include "bake/shortcut_priv.h"
 
+#include "layers/base/array.h"
 #include "layers/base/lock.h"
 #include "layers/base/ulid.h"
 
@@ -74,7 +75,6 @@ struct shortcut {
 	/* guarded by lock: */
 	struct entry *added; /* owned */
 	size_t added_count;
-	size_t added_cap;
 };
 
 int64_t shortcut_now(void)
@@ -237,15 +237,7 @@ static void shortcut_add_locked(struct shortcut *shortcut, const struct entry *e
 {
 	if (shortcut->added_count == SHORTCUT_FILES_MAX)
 		return;
-	if (shortcut->added_count == shortcut->added_cap) {
-		size_t cap = shortcut->added_cap ? 2 * shortcut->added_cap : 64;
-		struct entry *grown = reallocarray(shortcut->added, cap, sizeof(*grown));
-
-		if (!grown)
-			abort();
-		shortcut->added = grown;
-		shortcut->added_cap = cap;
-	}
+	shortcut->added = array_grow(shortcut->added, shortcut->added_count, sizeof(*entry));
 	shortcut->added[shortcut->added_count++] = *entry;
 }
 

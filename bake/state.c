@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/state.h"
 
+#include "layers/base/array.h"
 #include "layers/base/clock.h"
 #include "layers/base/path.h"
 
@@ -58,15 +59,7 @@ static int state_push_layer(struct state *state, const struct state_layer *layer
 	if (state->layer_count == IMAGE_LAYERS_MAX)
 		return err_set(err, ERR_LIMIT, "an image has at most %d layers; join some steps",
 			       IMAGE_LAYERS_MAX);
-	if (state->layer_count == state->layer_cap) {
-		size_t cap = state->layer_cap ? 2 * state->layer_cap : 16;
-		struct state_layer *grown = reallocarray(state->layers, cap, sizeof(*grown));
-
-		if (!grown)
-			abort();
-		state->layers = grown;
-		state->layer_cap = cap;
-	}
+	state->layers = array_grow(state->layers, state->layer_count, sizeof(*state->layers));
 	chain_id_next(below, &layer->diff_id, &chain);
 	state->chain_id = chain;
 	state->layers[state->layer_count++] = *layer;

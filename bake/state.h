@@ -37,7 +37,6 @@ struct state {
 	struct digest chain_id;     /* of all layers so far; zero on scratch */
 	struct state_layer *layers; /* owned, bottom first */
 	size_t layer_count;
-	size_t layer_cap;
 	struct platform platform;
 	size_t env_bytes;      /* of entries that steps set */
 	struct digest visible; /* of the visible part, while visible_known */

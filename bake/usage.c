@@ -33,14 +33,26 @@ struct usage_reading {
 	size_t made_count;
 };
 
-static void reading_add_name(struct usage_reading *reading, const struct root *root)
+static int reading_add_name(struct usage_reading *reading, const struct root *root, struct err *err)
 {
-	reading->names = array_grow(reading->names, reading->name_count, sizeof(*reading->names));
+	if (array_make_room(&reading->names, sizeof(*reading->names), reading->name_count,
+			    USAGE_LIST_MAX, "names of images", err) < 0)
+		return -1;
 	reading->names[reading->name_count++] = (struct usage_name){
 		.manifest = root->image,
 		.name = str_dup(root->name),
 		.tagged = root->kind == ROOT_TAG,
 	};
+	return 0;
+}
+
+static int reading_add_made(struct usage_reading *reading, const struct root *root, struct err *err)
+{
+	if (array_make_room(&reading->made, sizeof(*reading->made), reading->made_count,
+			    USAGE_LIST_MAX, "steps", err) < 0)
+		return -1;
+	reading->made[reading->made_count++] = (struct usage_made){root->digest, root->diff_id};
+	return 0;
 }
 
 static int reading_add_root(void *ctx, const struct root *root, struct err *err)
@@ -52,17 +64,13 @@ static int reading_add_root(void *ctx, const struct root *root, struct err *err)
 	};
 	struct usage_reading *reading = ctx;
 
-	(void)err;
-	if (root->kind == ROOT_TAG || root->kind == ROOT_IMAGE)
-		reading_add_name(reading, root);
-	if (root->kind == ROOT_STEP || root->kind == ROOT_VARIANT) {
-		reading->made =
-			array_grow(reading->made, reading->made_count, sizeof(*reading->made));
-		reading->made[reading->made_count++] =
-			(struct usage_made){root->digest, root->diff_id};
-	}
-	account_claim(reading->account, classes[root->kind], &root->digest);
-	return 0;
+	if ((root->kind == ROOT_TAG || root->kind == ROOT_IMAGE) &&
+	    reading_add_name(reading, root, err) < 0)
+		return -1;
+	if ((root->kind == ROOT_STEP || root->kind == ROOT_VARIANT) &&
+	    reading_add_made(reading, root, err) < 0)
+		return -1;
+	return account_claim(reading->account, classes[root->kind], &root->digest, err);
 }
 
 static int usage_made_compare(const void *a, const void *b)
@@ -144,7 +152,9 @@ static int reading_add_layer(void *ctx, const struct account_blob *blob, struct 
 	if (found <= 0)
 		return found;
 	layer.tree_bytes = usage_tree_bytes(out, &layer.diff_id);
-	out->layers = array_grow(out->layers, out->layer_count, sizeof(*out->layers));
+	if (array_make_room(&out->layers, sizeof(layer), out->layer_count, USAGE_LIST_MAX, "layers",
+			    err) < 0)
+		return -1;
 	out->layers[out->layer_count++] = layer;
 	return 0;
 }
@@ -191,37 +201,45 @@ static int usage_read_records(struct store *store, struct usage *out, struct err
 	return result;
 }
 
-static void usage_list_add(struct usage_list *list, const char *name, uint64_t bytes)
+static int usage_list_add(struct usage_list *list, const char *name, uint64_t bytes,
+			  struct err *err)
 {
 	list->bytes += bytes;
 	if (!*name)
-		return;
-	list->at = array_grow(list->at, list->count, sizeof(*list->at));
+		return 0;
+	if (array_make_room(&list->at, sizeof(*list->at), list->count, USAGE_LIST_MAX,
+			    "entries of a directory", err) < 0)
+		return -1;
 	list->at[list->count++] =
 		(struct usage_item){.name = str_dup(str_of(name)), .bytes = bytes};
+	return 0;
+}
+
+/* Entries of one directory come one after the other. */
+static int usage_add_dir(struct usage_list *dirs, const char *top, uint64_t bytes, struct err *err)
+{
+	struct usage_item *last = dirs->count > 0 ? &dirs->at[dirs->count - 1] : NULL;
+
+	if (!last || strcmp(last->name, top) != 0)
+		return usage_list_add(dirs, top, bytes, err);
+	last->bytes += bytes;
+	dirs->bytes += bytes;
+	return 0;
 }
 
 static int usage_add_entry(void *ctx, const struct disk_entry *entry, struct err *err)
 {
 	struct usage *out = ctx;
 	const char *named = *entry->dir ? entry->dir : entry->name;
-	const char *top = *named ? named : ".";
-	struct usage_list *dirs = &out->dirs;
 
-	(void)err;
 	out->bytes += entry->bytes;
-	if (strcmp(entry->dir, "trees") == 0)
-		usage_list_add(&out->trees, entry->name, entry->bytes);
-	if (strcmp(entry->dir, "caches") == 0)
-		usage_list_add(&out->caches, entry->name, entry->bytes);
-	/* Entries of one directory come one after the other. */
-	if (dirs->count > 0 && strcmp(dirs->at[dirs->count - 1].name, top) == 0) {
-		dirs->at[dirs->count - 1].bytes += entry->bytes;
-		dirs->bytes += entry->bytes;
-		return 0;
-	}
-	usage_list_add(dirs, top, entry->bytes);
-	return 0;
+	if (strcmp(entry->dir, "trees") == 0 &&
+	    usage_list_add(&out->trees, entry->name, entry->bytes, err) < 0)
+		return -1;
+	if (strcmp(entry->dir, "caches") == 0 &&
+	    usage_list_add(&out->caches, entry->name, entry->bytes, err) < 0)
+		return -1;
+	return usage_add_dir(&out->dirs, *named ? named : ".", entry->bytes, err);
 }
 
 static int usage_label(void *ctx, const struct cache_info *info, struct err *err)

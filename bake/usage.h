@@ -10,6 +10,8 @@
 #include "layers/account.h"
 #include "layers/punch.h"
 
+#define USAGE_LIST_MAX DIGEST_SET_MAX /* of each list: all that one store names */
+
 /* An image, under each of its names. */
 struct usage_image {
 	struct digest manifest;

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/words_priv.h"
 
+#include "layers/base/array.h"
+
 #include <ctype.h>
-
-/* Room doubles whenever the count is a power of two. */
-static void words_grow(struct words *words)
-{
-	size_t cap = words->count ? 2 * words->count : 1;
-	char **at;
-
-	if (words->count & (words->count - 1))
-		return;
-	at = reallocarray(words->at, cap, sizeof(*at));
-	if (!at)
-		abort();
-	words->at = at;
-}
 
 int words_add(struct words *words, struct str word, struct err *err)
 {
@@ -28,7 +16,7 @@ int words_add(struct words *words, struct str word, struct err *err)
 		abort();
 	memcpy(copy, word.ptr, word.len);
 	copy[word.len] = '\0';
-	words_grow(words);
+	words->at = array_grow(words->at, words->count, sizeof(*words->at));
 	words->at[words->count++] = copy;
 	return 0;
 }

@@ -8,18 +8,12 @@
 #include "layers/account.h"
 
 #include "layers/base/array.h"
-#include "layers/blob_priv.h"
+#include "layers/places_priv.h"
 
 #define OWNER_CLASS(class) (UINT32_MAX - (uint32_t)(class))
 
 struct claim {
 	uint8_t blob[32];
-	uint32_t owner;
-};
-
-struct place {
-	uint8_t id[32];
-	uint32_t size;
 	uint32_t owner;
 };
 
@@ -29,8 +23,7 @@ struct account {
 	MDB_txn *txn;
 	struct claim *claims; /* owned */
 	size_t claim_count;
-	struct place *places; /* owned */
-	size_t place_count;
+	struct places places;
 	struct account_image *images; /* owned */
 	size_t image_count;
 	size_t at; /* the next claim, while blobs are gone through */
@@ -57,7 +50,7 @@ void account_close(struct account *account)
 	mdb_txn_abort(account->txn);
 	reach_close(account->reach);
 	free(account->claims);
-	free(account->places);
+	places_done(&account->places);
 	free(account->images);
 	free(account);
 }
@@ -83,40 +76,41 @@ static enum account_class owner_class(uint32_t owner)
 	return owner_is_image(owner) ? ACCOUNT_IMAGES : (enum account_class)(UINT32_MAX - owner);
 }
 
-static void account_add_claim(struct account *account, uint32_t owner, const struct digest *blob)
+static int account_add_claim(struct account *account, uint32_t owner, const struct digest *blob,
+			     struct err *err)
 {
 	struct claim *claim;
 
-	account->claims =
-		array_grow(account->claims, account->claim_count, sizeof(*account->claims));
+	if (array_make_room(&account->claims, sizeof(*claim), account->claim_count,
+			    ACCOUNT_CLAIMS_MAX, "blobs of all images", err) < 0)
+		return -1;
 	claim = &account->claims[account->claim_count++];
 	memcpy(claim->blob, blob->bytes, sizeof(claim->blob));
 	claim->owner = owner;
+	return 0;
 }
 
-void account_claim(struct account *account, enum account_class class, const struct digest *blob)
+int account_claim(struct account *account, enum account_class class, const struct digest *blob,
+		  struct err *err)
 {
-	account_add_claim(account, OWNER_CLASS(class), blob);
+	return account_add_claim(account, OWNER_CLASS(class), blob, err);
 }
 
 static int account_reached(void *ctx, const struct reach_item *item, struct err *err)
 {
 	struct account *account = ctx;
 
-	(void)err;
 	if (item->kind == REACH_OTHER)
 		return 0;
 	account->images[account->image_count - 1].bytes += item->size;
-	account_add_claim(account, (uint32_t)account->image_count - 1, &item->digest);
-	return 0;
+	return account_add_claim(account, (uint32_t)account->image_count - 1, &item->digest, err);
 }
 
 int account_image(struct account *account, const struct digest *manifest, struct err *err)
 {
-	if (account->image_count == OWNER_CLASS(ACCOUNT_CLASSES))
-		return err_set(err, ERR_LIMIT, "more than %zu images", account->image_count);
-	account->images =
-		array_grow(account->images, account->image_count, sizeof(*account->images));
+	if (array_make_room(&account->images, sizeof(*account->images), account->image_count,
+			    ACCOUNT_IMAGES_MAX, "images", err) < 0)
+		return -1;
 	account->images[account->image_count++] = (struct account_image){0};
 	reach_forget(account->reach);
 	return reach_from(account->reach, manifest, account_reached, account, err);
@@ -126,12 +120,6 @@ static int claim_compare(const void *a, const void *b)
 {
 	return memcmp(((const struct claim *)a)->blob, ((const struct claim *)b)->blob,
 		      sizeof(((const struct claim *)a)->blob));
-}
-
-static int place_compare(const void *a, const void *b)
-{
-	return memcmp(((const struct place *)a)->id, ((const struct place *)b)->id,
-		      sizeof(((const struct place *)a)->id));
 }
 
 /* All claims of the blob; blobs come in the order that the claims have. */
@@ -156,49 +144,24 @@ static uint32_t account_find_owner(struct account *account, const struct digest 
 	return owner;
 }
 
-static int account_add_places(struct account *account, const struct blob_entry *entry,
-			      uint32_t owner, struct blob_ref *refs, struct err *err)
-{
-	size_t count;
-
-	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
-		if (blob_entry_page(account->blobs, account->txn, entry, page, refs, &count, err) <
-		    0)
-			return -1;
-		for (size_t i = 0; i < count; i++) {
-			struct blob_chunk chunk;
-			struct place *place;
-
-			account->places = array_grow(account->places, account->place_count,
-						     sizeof(*account->places));
-			place = &account->places[account->place_count++];
-			blob_ref_read(&refs[i], &chunk);
-			memcpy(place->id, refs[i].id, sizeof(place->id));
-			place->size = chunk.size;
-			place->owner = owner;
-		}
-	}
-	return 0;
-}
-
 /* What all blobs are walked with. */
 struct account_walk {
 	struct account *account;
 	account_each_fn *fn;
 	void *ctx;
 	struct account_totals *totals;
-	struct blob_ref *refs; /* owned: a page */
 };
 
 static int account_visit(void *ctx, const struct blob_entry *entry, struct err *err)
 {
 	const struct account_walk *walk = ctx;
+	struct account *account = walk->account;
 	struct account_blob blob = {.digest = entry->digest, .size = entry->size};
-	uint32_t owner = account_find_owner(walk->account, &entry->digest, &blob.images);
+	uint32_t owner = account_find_owner(account, &entry->digest, &blob.images);
 
 	blob.class = owner_class(owner);
 	walk->totals->blob_bytes += entry->size;
-	if (account_add_places(walk->account, entry, owner, walk->refs, err) < 0)
+	if (places_add_blob(&account->places, account->blobs, account->txn, entry, owner, err) < 0)
 		return -1;
 	return walk->fn ? walk->fn(walk->ctx, &blob, err) : 0;
 }
@@ -227,16 +190,10 @@ static int account_add_chunks(struct account *account, struct account_totals *to
 
 	if (rc != 0)
 		return db_fail(&account->blobs->db, rc, err);
-	if (account->place_count > 0)
-		qsort(account->places, account->place_count, sizeof(*account->places),
-		      place_compare);
-	for (size_t i = 0, same; i < account->place_count; i += same) {
-		const struct place *first = &account->places[i];
-
-		same = 1;
-		while (i + same < account->place_count && place_compare(first, first + same) == 0)
-			same++;
-		account_add_chunk(account, first, same, totals);
+	places_sort(&account->places);
+	for (size_t i = 0, same; i < account->places.count; i += same) {
+		same = places_same(&account->places, i);
+		account_add_chunk(account, &account->places.at[i], same, totals);
 	}
 	if (stat.ms_entries > totals->chunks)
 		totals->loose_chunks = stat.ms_entries - totals->chunks;
@@ -246,13 +203,10 @@ static int account_add_chunks(struct account *account, struct account_totals *to
 int account_settle(struct account *account, account_each_fn *fn, void *ctx,
 		   struct account_totals *out, struct err *err)
 {
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
 	struct account_totals totals = {0};
-	struct account_walk walk = {account, fn, ctx, &totals, refs};
+	struct account_walk walk = {account, fn, ctx, &totals};
 	int result;
 
-	if (!refs)
-		abort();
 	if (account->claim_count > 0)
 		qsort(account->claims, account->claim_count, sizeof(*account->claims),
 		      claim_compare);

@@ -18,6 +18,9 @@
 
 #include "layers/reach.h"
 
+#define ACCOUNT_IMAGES_MAX DIGEST_SET_MAX    /* an owner is a number below the classes */
+#define ACCOUNT_CLAIMS_MAX ((size_t)1 << 26) /* 64 of each of a million images; 2.5 GiB */
+
 enum account_class {
 	ACCOUNT_IMAGES, /* of one image, or of several */
 	ACCOUNT_STEPS,
@@ -60,7 +63,8 @@ int account_image(struct account *account, const struct digest *manifest, struct
 	MUST_CHECK;
 
 /* A blob, if it is one. */
-void account_claim(struct account *account, enum account_class class, const struct digest *blob);
+int account_claim(struct account *account, enum account_class class, const struct digest *blob,
+		  struct err *err) MUST_CHECK;
 
 /* fn (NULL for none) is called for every blob, in the order of their sha256. */
 typedef int account_each_fn(void *ctx, const struct account_blob *blob, struct err *err);

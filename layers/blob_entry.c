@@ -138,6 +138,30 @@ int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 	return 0;
 }
 
+int blob_list_each(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		   blob_list_each_fn *fn, void *ctx, struct err *err)
+{
+	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
+	size_t count;
+
+	if (!refs)
+		abort();
+	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
+		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
+			return -1;
+		for (size_t i = 0; i < count; i++) {
+			struct blob_chunk chunk;
+			int result;
+
+			blob_ref_read(&refs[i], &chunk);
+			result = fn(ctx, &chunk, err);
+			if (result != 0)
+				return result;
+		}
+	}
+	return 0;
+}
+
 /* 1 all chunks are there, 0 one is not (and blob->err says so), -1. */
 static int blob_entry_check_chunks(const struct store_blobs *blobs, MDB_txn *txn,
 				   struct batch_blob *blob, struct err *err)
@@ -232,31 +256,16 @@ int blob_stamp_now(const struct store_blobs *blobs, uint32_t *out, struct err *e
 	return 0;
 }
 
-static int blob_entry_del_list(const struct store_blobs *blobs, MDB_txn *txn,
-			       const struct blob_entry *entry, struct err *err)
+struct blob_del {
+	const struct store_blobs *blobs;
+	MDB_txn *txn;
+};
+
+static int blob_del_chunk(void *ctx, const struct blob_chunk *chunk, struct err *err)
 {
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
-	size_t count;
+	const struct blob_del *del = ctx;
 
-	if (!refs)
-		abort();
-	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
-		struct blob_page_key key;
-		struct blob_chunk chunk;
-
-		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
-			return -1;
-		for (size_t i = 0; i < count; i++) {
-			blob_ref_read(&refs[i], &chunk);
-			if (chunk_count_down(blobs, txn, &chunk.id, err) < 0)
-				return -1;
-		}
-		blob_page_key_make(&entry->digest, page, &key);
-		if (db_del(&blobs->db, txn, blobs->pages,
-			   (struct str){(const char *)&key, sizeof(key)}, err) < 0)
-			return -1;
-	}
-	return 0;
+	return chunk_count_down(del->blobs, del->txn, &chunk->id, err);
 }
 
 /* The few that were ever asked for by a sha512 come last in the table. */
@@ -281,16 +290,6 @@ static int blob_entry_del_aliases(const struct store_blobs *blobs, MDB_txn *txn,
 			break;
 	}
 	return rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
-}
-
-int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
-		   struct err *err)
-{
-	if (blob_entry_del_list(blobs, txn, entry, err) < 0 ||
-	    blob_entry_del_aliases(blobs, txn, &entry->digest, err) < 0 ||
-	    db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(&entry->digest), err) < 0)
-		return -1;
-	return 0;
 }
 
 /* 1 the first page that is left is gone, 0 there is none, -1. */
@@ -329,4 +328,14 @@ int blob_entry_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 	    db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(digest), err) < 0)
 		return -1;
 	return 0;
+}
+
+int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		   struct err *err)
+{
+	struct blob_del del = {blobs, txn};
+
+	if (blob_list_each(blobs, txn, entry, blob_del_chunk, &del, err) < 0)
+		return -1;
+	return blob_entry_drop(blobs, txn, &entry->digest, err);
 }

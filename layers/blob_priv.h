@@ -57,6 +57,11 @@ int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 		    uint64_t page, struct blob_ref *out, size_t *out_count, struct err *err)
 	MUST_CHECK;
 
+/* Every chunk of the list, in order; ERR_CORRUPT as above. Non-zero from fn stops. */
+typedef int blob_list_each_fn(void *ctx, const struct blob_chunk *chunk, struct err *err);
+int blob_list_each(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		   blob_list_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
 /*
  * Write the entry, its pages and all counts; one that exists only gets the
  * transaction's stamp, which keeps it from a collector (lease.h). Where a chunk is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob_writer.c - chunks as they come, and at the end the entry that names them. */
+#include "layers/base/array.h"
 #include "layers/blob_priv.h"
 
 #include <assert.h>
@@ -15,7 +16,6 @@ struct blob_writer {
 	uint64_t new_bytes;
 	struct blob_ref *refs;
 	size_t count;
-	size_t cap;
 };
 
 int blob_writer_open(struct store *store, struct blob_writer **out, struct err *err)
@@ -54,14 +54,9 @@ uint64_t blob_writer_new_bytes(const struct blob_writer *writer)
 static int blob_writer_append(struct blob_writer *writer, const struct blob_chunk *chunk,
 			      struct err *err)
 {
-	if (writer->count == BLOB_CHUNKS_MAX)
-		return err_set(err, ERR_LIMIT, "a blob of more than %zu chunks", BLOB_CHUNKS_MAX);
-	if (writer->count == writer->cap) {
-		writer->cap = writer->cap ? 2 * writer->cap : 16;
-		writer->refs = reallocarray(writer->refs, writer->cap, sizeof(*writer->refs));
-		if (!writer->refs)
-			abort();
-	}
+	if (array_make_room(&writer->refs, sizeof(*writer->refs), writer->count, BLOB_CHUNKS_MAX,
+			    "chunks in a blob", err) < 0)
+		return -1;
 	blob_ref_make(chunk, &writer->refs[writer->count++]);
 	writer->size += chunk->size;
 	return 0;

@@ -3,8 +3,8 @@
  * collect_blobs.c - blobs that nothing leads to, in batches; what they hold
  * alone is counted first.
  */
-#include "layers/blob_priv.h"
 #include "layers/collect_priv.h"
+#include "layers/places_priv.h"
 
 #include <stdlib.h>
 
@@ -131,69 +131,16 @@ int collect_blobs(struct collector *collector, struct err *err)
 	return 0;
 }
 
-/* A place in a doomed blob that holds a chunk. */
-struct place {
-	uint8_t id[32];
-	uint32_t size;
-};
-
-struct places {
-	struct place *at; /* owned */
-	size_t count;
-	size_t cap;
-};
-
-static int places_compare(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(((const struct place *)a)->id));
-}
-
-static void places_add(struct places *places, const struct blob_ref *ref)
-{
-	struct blob_chunk chunk;
-
-	if (places->count == places->cap) {
-		places->cap = places->cap ? 2 * places->cap : 1024;
-		places->at = reallocarray(places->at, places->cap, sizeof(*places->at));
-		if (!places->at)
-			abort();
-	}
-	blob_ref_read(ref, &chunk);
-	memcpy(places->at[places->count].id, ref->id, sizeof(ref->id));
-	places->at[places->count++].size = chunk.size;
-}
-
-static int places_add_blob(struct places *places, const struct store_blobs *blobs, MDB_txn *txn,
-			   const struct blob_entry *entry, struct err *err)
-{
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
-	size_t count;
-
-	if (!refs)
-		abort();
-	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
-		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
-			return -1;
-		for (size_t i = 0; i < count; i++)
-			places_add(places, &refs[i]);
-	}
-	return 0;
-}
-
 /* Chunks all of whose places are among these. */
 static int places_tally(struct places *places, const struct store_blobs *blobs, MDB_txn *txn,
 			struct collect_result *out, struct err *err)
 {
-	if (places->count > 0)
-		qsort(places->at, places->count, sizeof(*places->at), places_compare);
+	places_sort(places);
 	for (size_t i = 0, same; i < places->count; i += same) {
 		struct digest id = {.algorithm = DIGEST_SHA256};
 		uint64_t total;
 
-		same = 1;
-		while (i + same < places->count &&
-		       places_compare(&places->at[i], &places->at[i + same]) == 0)
-			same++;
+		same = places_same(places, i);
 		memcpy(id.bytes, places->at[i].id, sizeof(places->at[i].id));
 		if (chunk_count(blobs, txn, &id, &total, err) < 0)
 			return -1;
@@ -223,7 +170,7 @@ static int collect_gather(struct collector *collector, const struct store_blobs 
 			int found = blob_entry_find(blobs, txn, &doomed->at[i].digest, &entry, err);
 
 			if (found < 0 ||
-			    (found == 1 && places_add_blob(places, blobs, txn, &entry, err) < 0))
+			    (found == 1 && places_add_blob(places, blobs, txn, &entry, 0, err) < 0))
 				return -1;
 			collector->result.blobs += found == 1;
 		}
@@ -233,12 +180,10 @@ static int collect_gather(struct collector *collector, const struct store_blobs 
 
 int collect_count_blobs(struct collector *collector, struct err *err)
 {
+	auto_places struct places places = {0};
 	const struct store_blobs *blobs;
-	struct places places = {0};
-	int result = store_blobs(collector->store, &blobs, err);
 
-	if (result == 0)
-		result = collect_gather(collector, blobs, &places, err);
-	free(places.at);
-	return result;
+	if (store_blobs(collector->store, &blobs, err) < 0)
+		return -1;
+	return collect_gather(collector, blobs, &places, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect_trees.c - trees that nothing leads to. */
+#include "layers/base/array.h"
 #include "layers/collect_priv.h"
 #include "layers/trash_priv.h"
 #include "layers/tree_priv.h"
@@ -9,22 +10,18 @@ struct orphans {
 	const struct collector *collector;
 	struct digest *at; /* owned */
 	size_t count;
-	size_t cap;
 };
 
 static int orphans_consider(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
 {
 	struct orphans *orphans = ctx;
 
-	(void)at_ms, (void)err;
+	(void)at_ms;
 	if (collect_keeps(orphans->collector, diff_id))
 		return 0;
-	if (orphans->count == orphans->cap) {
-		orphans->cap = orphans->cap ? 2 * orphans->cap : 64;
-		orphans->at = reallocarray(orphans->at, orphans->cap, sizeof(*orphans->at));
-		if (!orphans->at)
-			abort();
-	}
+	if (array_make_room(&orphans->at, sizeof(*orphans->at), orphans->count, DIGEST_SET_MAX,
+			    "trees", err) < 0)
+		return -1;
 	orphans->at[orphans->count++] = *diff_id;
 	return 0;
 }

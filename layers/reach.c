@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/reach.h"
 
+#include "layers/base/array.h"
 #include "layers/blob_priv.h"
 
 struct reach {
@@ -10,7 +11,6 @@ struct reach {
 	struct digest_set reached;
 	struct digest *waiting; /* reached, and not looked at yet */
 	size_t count;
-	size_t cap;
 	struct buf document; /* one that lies in several chunks */
 };
 
@@ -65,12 +65,8 @@ static int reach_add(void *ctx, const struct digest *digest, struct err *err)
 	added = digest_set_add(&reach->reached, digest, err);
 	if (added <= 0)
 		return added;
-	if (reach->count == reach->cap) {
-		reach->cap = reach->cap ? 2 * reach->cap : 64;
-		reach->waiting = reallocarray(reach->waiting, reach->cap, sizeof(*reach->waiting));
-		if (!reach->waiting)
-			abort();
-	}
+	/* at most as many as there are in the set */
+	reach->waiting = array_grow(reach->waiting, reach->count, sizeof(*reach->waiting));
 	reach->waiting[reach->count++] = *digest;
 	return 0;
 }

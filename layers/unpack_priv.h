@@ -61,7 +61,6 @@ struct whiteouts {
 	struct buf names;
 	struct whiteout_group *groups;
 	size_t count;
-	size_t cap;
 };
 
 int whiteouts_add(struct whiteouts *whiteouts, struct str dir, const char *base, struct err *err)

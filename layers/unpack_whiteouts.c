@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_whiteouts.c - whiteouts take effect when the tar has ended, ancestors first. */
+#include "layers/base/array.h"
 #include "layers/base/path.h"
 #include "layers/unpack_priv.h"
 
@@ -23,19 +24,10 @@ static int whiteouts_add_text(struct whiteouts *whiteouts, struct str text, stru
 static int whiteouts_add_group(struct whiteouts *whiteouts, struct str dir, struct err *err)
 {
 	size_t at = whiteouts->names.len;
-	struct whiteout_group *groups;
 
-	if (whiteouts->count == WHITEOUTS_DIRS_MAX)
-		return err_set(err, ERR_LIMIT, "whiteouts in more than %zu places",
-			       WHITEOUTS_DIRS_MAX);
-	if (whiteouts->count == whiteouts->cap) {
-		whiteouts->cap = whiteouts->cap ? 2 * whiteouts->cap : 16;
-		groups = reallocarray(whiteouts->groups, whiteouts->cap, sizeof(*groups));
-		if (!groups)
-			abort();
-		whiteouts->groups = groups;
-	}
-	if (whiteouts_add_text(whiteouts, dir, err) < 0)
+	if (array_make_room(&whiteouts->groups, sizeof(*whiteouts->groups), whiteouts->count,
+			    WHITEOUTS_DIRS_MAX, "places that have whiteouts", err) < 0 ||
+	    whiteouts_add_text(whiteouts, dir, err) < 0)
 		return -1;
 	whiteouts->groups[whiteouts->count++] = (struct whiteout_group){
 		.dir = at,

@@ -148,32 +148,26 @@ int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
 	return digest_equal(&found, digest);
 }
 
+static int verify_mark_chunk(void *ctx, const struct blob_chunk *chunk, struct err *err)
+{
+	struct verify *verify = ctx;
+
+	return verify_found(verify, &verify->whole, &chunk->id, err);
+}
+
 /* What the list names needs no look of its own any more. */
 static int verify_mark(struct verify *verify, const struct digest *blob, struct err *err)
 {
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
 	AUTO(txn) MDB_txn *txn = NULL;
 	struct blob_entry entry;
-	size_t count;
 	int found;
 
-	if (!refs)
-		abort();
 	if (db_begin(&verify->blobs->db, DB_READ, &txn, err) < 0)
 		return -1;
 	found = blob_entry_find(verify->blobs, txn, blob, &entry, err);
-	for (uint64_t page = 0; found == 1 && page * BLOB_PAGE_REFS < entry.chunks; page++) {
-		if (blob_entry_page(verify->blobs, txn, &entry, page, refs, &count, err) < 0)
-			return -1;
-		for (size_t i = 0; i < count; i++) {
-			struct blob_chunk chunk;
-
-			blob_ref_read(&refs[i], &chunk);
-			if (verify_found(verify, &verify->whole, &chunk.id, err) < 0)
-				return -1;
-		}
-	}
-	return found < 0 ? -1 : 0;
+	if (found <= 0)
+		return found;
+	return blob_list_each(verify->blobs, txn, &entry, verify_mark_chunk, verify, err);
 }
 
 static int verify_one_blob(struct verify *verify, const struct verify_blob *blob, struct err *err)

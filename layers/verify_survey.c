@@ -3,18 +3,9 @@
 #include "layers/verify_priv.h"
 
 #include "layers/base/array.h"
+#include "layers/places_priv.h"
 
 #include <endian.h>
-
-struct place {
-	uint8_t id[32];
-	uint32_t size;
-};
-
-struct places {
-	struct place *at; /* owned; sorted */
-	size_t count;
-};
 
 /* A count that has to be another. */
 struct recount {
@@ -27,20 +18,15 @@ struct recounts {
 	size_t count;
 };
 
-static int place_compare(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(((const struct place *)a)->id));
-}
-
 /* A blob of one chunk that is there, and of its size. 1, 0 or -1. */
 static int survey_is_single(const struct store_blobs *blobs, MDB_txn *txn,
-			    const struct blob_entry *entry, const struct blob_ref *ref,
+			    const struct blob_entry *entry, const struct place *place,
 			    struct err *err)
 {
 	struct str bytes;
 	int found;
 
-	if (entry->chunks != 1 || memcmp(ref->id, entry->digest.bytes, sizeof(ref->id)) != 0)
+	if (memcmp(place->id, entry->digest.bytes, sizeof(place->id)) != 0)
 		return 0;
 	found = chunk_find(blobs, txn, &entry->digest, &bytes, err);
 	return found == 1 ? bytes.len == entry->size : found;
@@ -51,31 +37,19 @@ static int survey_list(const struct store_blobs *blobs, MDB_txn *txn,
 		       const struct blob_entry *entry, struct places *places, bool *single,
 		       struct err *err)
 {
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
+	size_t first = places->count;
 	uint64_t size = 0;
-	size_t count;
 	int found;
 
-	if (!refs)
-		abort();
-	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
-		if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
-			return err->kind == ERR_CORRUPT ? 0 : -1;
-		for (size_t i = 0; i < count; i++) {
-			struct blob_chunk chunk;
-			struct place *place;
-
-			places->at = array_grow(places->at, places->count, sizeof(*places->at));
-			place = &places->at[places->count++];
-			blob_ref_read(&refs[i], &chunk);
-			memcpy(place->id, refs[i].id, sizeof(place->id));
-			place->size = chunk.size;
-			size += chunk.size;
-		}
-	}
+	if (places_add_blob(places, blobs, txn, entry, 0, err) < 0)
+		return err->kind == ERR_CORRUPT ? 0 : -1;
+	for (size_t i = first; i < places->count; i++)
+		size += places->at[i].size;
 	if (size != entry->size)
 		return 0;
-	found = entry->chunks == 1 ? survey_is_single(blobs, txn, entry, refs, err) : 0;
+	if (entry->chunks != 1)
+		return 1;
+	found = survey_is_single(blobs, txn, entry, &places->at[first], err);
 	*single = found == 1;
 	return found < 0 ? -1 : 1;
 }
@@ -107,7 +81,9 @@ static int survey_entry(struct survey_walk *walk, const struct digest *digest, s
 	if (whole == 0)
 		return digest_set_add(&walk->out->damaged, digest, err) < 0 ? -1 : 0;
 	blob.size = entry.size;
-	walk->out->blobs = array_grow(walk->out->blobs, walk->out->blob_count, sizeof(blob));
+	if (array_make_room(&walk->out->blobs, sizeof(blob), walk->out->blob_count, DIGEST_SET_MAX,
+			    "blobs", err) < 0)
+		return -1;
 	walk->out->blobs[walk->out->blob_count++] = blob;
 	walk->out->bytes += blob.single ? 0 : blob.size;
 	return 0;
@@ -129,29 +105,21 @@ static int survey_entries(struct survey_walk *walk, struct err *err)
 		if (survey_entry(walk, &digest, err) < 0)
 			return -1;
 	}
-	if (walk->places.count > 0)
-		qsort(walk->places.at, walk->places.count, sizeof(*walk->places.at), place_compare);
+	places_sort(&walk->places);
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(&walk->blobs->db, rc, err);
 }
 
-static void recounts_add(struct recounts *recounts, const void *id, uint64_t count)
+static int recounts_add(struct recounts *recounts, const void *id, uint64_t count, struct err *err)
 {
 	struct recount *recount;
 
-	recounts->at = array_grow(recounts->at, recounts->count, sizeof(*recounts->at));
+	if (array_make_room(&recounts->at, sizeof(*recount), recounts->count, PLACES_MAX,
+			    "wrong counts", err) < 0)
+		return -1;
 	recount = &recounts->at[recounts->count++];
 	*recount = (struct recount){.id = {.algorithm = DIGEST_SHA256}, .count = count};
 	memcpy(recount->id.bytes, id, 32);
-}
-
-/* Places that are the same chunk's from *at on, which goes on behind them. */
-static uint64_t places_take(const struct places *places, size_t *at)
-{
-	size_t first = *at;
-
-	while (*at < places->count && place_compare(&places->at[first], &places->at[*at]) == 0)
-		++*at;
-	return *at - first;
+	return 0;
 }
 
 static uint64_t survey_read_count(MDB_val value)
@@ -161,6 +129,20 @@ static uint64_t survey_read_count(MDB_val value)
 	if (value.mv_size == sizeof(count))
 		memcpy(&count, value.mv_data, sizeof(count));
 	return le64toh(count);
+}
+
+/* Chunks before id (all of them where it is NULL) that are held and have no count. */
+static int survey_missed(const struct places *places, size_t *at, const void *id,
+			 struct recounts *out, struct err *err)
+{
+	while (*at < places->count && (!id || memcmp(places->at[*at].id, id, 32) < 0)) {
+		size_t uses = places_same(places, *at);
+
+		if (recounts_add(out, places->at[*at].id, uses, err) < 0)
+			return -1;
+		*at += uses;
+	}
+	return 0;
 }
 
 /* Counts and places lie in the same order. */
@@ -175,27 +157,23 @@ static int survey_compare(const struct survey_walk *walk, struct recounts *out, 
 
 	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0;
 	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-		uint64_t uses = 0;
+		size_t uses = 0;
 
 		if (key.mv_size != 32)
 			return err_set(err, ERR_CORRUPT, "%s: a count's key of %zu bytes",
 				       walk->blobs->db.path, key.mv_size);
-		while (at < places->count && memcmp(places->at[at].id, key.mv_data, 32) < 0) {
-			const struct place *missed = &places->at[at];
-
-			recounts_add(out, missed->id, places_take(places, &at));
-		}
+		if (survey_missed(places, &at, key.mv_data, out, err) < 0)
+			return -1;
 		if (at < places->count && memcmp(places->at[at].id, key.mv_data, 32) == 0)
-			uses = places_take(places, &at);
-		if (uses == 0 || survey_read_count(value) != uses)
-			recounts_add(out, key.mv_data, uses);
+			uses = places_same(places, at);
+		at += uses;
+		if ((uses == 0 || survey_read_count(value) != uses) &&
+		    recounts_add(out, key.mv_data, uses, err) < 0)
+			return -1;
 	}
-	while (at < places->count) {
-		const struct place *missed = &places->at[at];
-
-		recounts_add(out, missed->id, places_take(places, &at));
-	}
-	return rc == MDB_NOTFOUND ? 0 : db_fail(&walk->blobs->db, rc, err);
+	if (rc != MDB_NOTFOUND)
+		return db_fail(&walk->blobs->db, rc, err);
+	return survey_missed(places, &at, NULL, out, err);
 }
 
 /* Lists of blobs that are not there; their first pages' keys differ from the last by the blob. */
@@ -216,18 +194,17 @@ static int survey_strays(const struct survey_walk *walk, struct recounts *out, s
 		memcpy(blob.bytes, key.mv_data, 32);
 		if (out->count > 0 && digest_equal(&out->at[out->count - 1].id, &blob))
 			continue;
-		if (blob_entry_find(walk->blobs, walk->txn, &blob, &entry, &ignored) == 0)
-			recounts_add(out, blob.bytes, 0);
+		if (blob_entry_find(walk->blobs, walk->txn, &blob, &entry, &ignored) == 0 &&
+		    recounts_add(out, blob.bytes, 0, err) < 0)
+			return -1;
 	}
 	return rc == MDB_NOTFOUND ? 0 : db_fail(&walk->blobs->db, rc, err);
 }
 
 static void survey_add_chunk_bytes(const struct places *places, struct survey *out)
 {
-	for (size_t at = 0; at < places->count;) {
+	for (size_t at = 0; at < places->count; at += places_same(places, at))
 		out->bytes += places->at[at].size;
-		(void)places_take(places, &at);
-	}
 }
 
 int survey_read(const struct store_blobs *blobs, struct survey *out, struct err *err)
@@ -249,7 +226,7 @@ int survey_read(const struct store_blobs *blobs, struct survey *out, struct err 
 		result = survey_strays(&walk, &recounts, err);
 	out->wrong_counts += recounts.count;
 	survey_add_chunk_bytes(&walk.places, out);
-	free(walk.places.at);
+	places_done(&walk.places);
 	free(recounts.at);
 	return result;
 }
@@ -300,7 +277,7 @@ int survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err)
 
 	if (result == 0)
 		result = survey_mend_all(&walk, &recounts, err);
-	free(walk.places.at);
+	places_done(&walk.places);
 	free(recounts.at);
 	return result;
 }

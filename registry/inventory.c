@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/inventory.h"
 
+#include "layers/base/array.h"
 #include "layers/blob.h"
 #include "layers/digest_set.h"
 
@@ -15,19 +16,9 @@ static int inventory_meet(struct inventory *inventory, const struct digest *dige
 static int inventory_add(struct inventory *inventory, const struct digest *digest, uint64_t size,
 			 struct err *err)
 {
-	size_t room = inventory->room ? 2 * inventory->room : 64;
-	struct inventory_item *grown;
-
-	if (inventory->count == INVENTORY_ITEMS_MAX)
-		return err_set(err, ERR_LIMIT, "an image of more than %zu blobs",
-			       INVENTORY_ITEMS_MAX);
-	if (inventory->count == inventory->room) {
-		grown = reallocarray(inventory->items, room, sizeof(*grown));
-		if (!grown)
-			abort();
-		inventory->items = grown;
-		inventory->room = room;
-	}
+	if (array_make_room(&inventory->items, sizeof(*inventory->items), inventory->count,
+			    INVENTORY_ITEMS_MAX, "blobs in an image", err) < 0)
+		return -1;
 	inventory->items[inventory->count++] = (struct inventory_item){*digest, size};
 	return 0;
 }

@@ -23,7 +23,6 @@ struct inventory_item {
 struct inventory {
 	struct inventory_item *items; /* owned */
 	size_t count;
-	size_t room;
 	struct closure image;        /* the last item's */
 	struct digest_set *gathered; /* borrowed, while it is read */
 };

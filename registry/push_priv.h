@@ -12,6 +12,7 @@
 
 #define PUSH_DEPTH_MAX 4     /* of indexes in indexes */
 #define PUSH_SOURCES_MAX 100 /* images of the registry that are looked through */
+#define PUSH_SOURCE_BLOBS_MAX ((size_t)10000)
 
 /*
  * Which repository of the same registry a blob came from: what pulled tags say.

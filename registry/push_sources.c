@@ -3,6 +3,7 @@
  * push_sources.c - repositories of the same registry that a blob was pulled
  * from: it is mounted from there.
  */
+#include "layers/base/array.h"
 #include "layers/blob.h"
 #include "registry/push_priv.h"
 #include "registry/tag.h"
@@ -14,14 +15,10 @@ struct source_search {
 
 static void sources_add(struct push_sources *sources, const struct digest *blob, struct str path)
 {
-	struct push_source *longer =
-		reallocarray(sources->at, sources->count + 1, sizeof(*sources->at));
-
-	if (!longer)
-		abort();
-	sources->at = longer;
-	sources->at[sources->count].blob = *blob;
-	sources->at[sources->count++].path = str_dup(path);
+	if (sources->count == PUSH_SOURCE_BLOBS_MAX)
+		return; /* the others are sent */
+	sources->at = array_grow(sources->at, sources->count, sizeof(*sources->at));
+	sources->at[sources->count++] = (struct push_source){*blob, str_dup(path)};
 }
 
 static const struct push_source *sources_find(const struct push_sources *sources,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/tar_index_priv.h"
 
+#include "layers/base/array.h"
 #include "layers/base/fd.h"
 
 #include <archive.h>
@@ -25,7 +26,6 @@ struct tar_index {
 	struct buf names;          /* each with its NUL; the first is "", which no entry has */
 	struct tar_entry *entries; /* owned; sorted by name */
 	size_t count;
-	size_t room;
 };
 
 static const char *tar_name(const struct tar_index *index, size_t at)
@@ -122,20 +122,9 @@ static int tar_add_target(struct tar_index *index, struct archive_entry *raw, st
 
 static struct tar_entry *tar_new_entry(struct tar_index *index, struct err *err)
 {
-	size_t room = index->room ? 2 * index->room : 64;
-	struct tar_entry *grown;
-
-	if (index->count == TAR_INDEX_ENTRIES_MAX) {
-		(void)err_set(err, ERR_LIMIT, "more than %d entries", TAR_INDEX_ENTRIES_MAX);
+	if (array_make_room(&index->entries, sizeof(*index->entries), index->count,
+			    TAR_INDEX_ENTRIES_MAX, "entries", err) < 0)
 		return NULL;
-	}
-	if (index->count == index->room) {
-		grown = reallocarray(index->entries, room, sizeof(*grown));
-		if (!grown)
-			abort();
-		index->entries = grown;
-		index->room = room;
-	}
 	return &index->entries[index->count];
 }
 

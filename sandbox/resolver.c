@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sandbox/resolver_priv.h"
 
+#include "layers/base/array.h"
 #include "layers/base/clock.h"
 
 #include <arpa/inet.h>
@@ -25,7 +26,6 @@ struct resolver {
 	void *by_text;                   /* a tree of struct resolver_name, see tsearch(3) */
 	struct resolver_name **names;    /* by address, from RESOLVER_FIRST */
 	size_t count;
-	size_t cap;
 };
 
 static int resolver_compare(const void *a, const void *b)
@@ -52,13 +52,8 @@ static struct resolver_name *resolver_add(struct resolver *resolver, const char 
 
 	if (resolver->count >= RESOLVER_NAMES_MAX)
 		return NULL;
-	if (resolver->count == resolver->cap) {
-		resolver->cap = resolver->cap ? 2 * resolver->cap : 64;
-		resolver->names = reallocarray(resolver->names, resolver->cap,
-					       sizeof(struct resolver_name *));
-		if (!resolver->names)
-			abort();
-	}
+	resolver->names =
+		array_grow(resolver->names, resolver->count, sizeof(struct resolver_name *));
 	name = calloc(1, sizeof(*name));
 	if (!name)
 		abort();
@@ -72,9 +67,7 @@ static struct resolver_name *resolver_add(struct resolver *resolver, const char 
 
 static void resolver_add_target(struct resolver_name *name, const union address *target)
 {
-	name->targets = reallocarray(name->targets, name->target_count + 1, sizeof(*target));
-	if (!name->targets)
-		abort();
+	name->targets = array_grow(name->targets, name->target_count, sizeof(*target));
 	name->targets[name->target_count++] = *target;
 }
 

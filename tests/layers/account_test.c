@@ -135,10 +135,10 @@ static void what_no_image_holds_is_of_who_names_it(void **state)
 	(void)put(fixture->store, STR("of nobody"));
 	found = account(fixture->store);
 	check_ok(account_image(found, &image, &err), &err);
-	account_claim(found, ACCOUNT_STEPS, &image);
-	account_claim(found, ACCOUNT_STEPS, &step);
-	account_claim(found, ACCOUNT_LOGS, &log);
-	account_claim(found, ACCOUNT_STEPS, &log);
+	check_ok(account_claim(found, ACCOUNT_STEPS, &image, &err), &err);
+	check_ok(account_claim(found, ACCOUNT_STEPS, &step, &err), &err);
+	check_ok(account_claim(found, ACCOUNT_LOGS, &log, &err), &err);
+	check_ok(account_claim(found, ACCOUNT_STEPS, &log, &err), &err);
 	check_ok(account_settle(found, NULL, NULL, &totals, &err), &err);
 	assert_int_equal(totals.class_bytes[ACCOUNT_IMAGES], strlen("image"));
 	assert_int_equal(totals.class_bytes[ACCOUNT_STEPS],
