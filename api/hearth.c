@@ -2,6 +2,7 @@
 /* hearth.c - the program `hearth`: finds the command, and ends with its code. */
 #include "api/commands.h"
 #include "api/human.h"
+#include "api/job_role.h"
 #include "api/outlet.h"
 #include "api/process.h"
 #include "api/settings.h"
@@ -142,6 +143,8 @@ int main(int argc, char **argv)
 		(void)printf("hearth %s\n", HEARTH_VERSION);
 		return main_flush(0);
 	}
+	if (strcmp(name, "role") == 0)
+		return job_role_run(argc == 3 ? argv[2] : NULL);
 	command = commands_find(name);
 	return command ? main_run(command, argc - 2, argv + 2) : main_unknown(name);
 }

@@ -5,19 +5,13 @@
 #include "layers/base/clock.h"
 
 static const char *const json_names[] = {
-	[BAKE_BASE] = "base",
-	[BAKE_PULL] = "pull",
-	[BAKE_BASE_DONE] = "baseDone",
-	[BAKE_STEP] = "step",
-	[BAKE_LOG] = "log",
-	[BAKE_STEP_DONE] = "stepDone",
-	[BAKE_STEP_FAILED] = "stepFailed",
-	[BAKE_EXPORT] = "export",
-	[BAKE_EXPORT_DONE] = "exportDone",
-	[BAKE_PUSH] = "push",
-	[BAKE_PUSH_BLOB] = "pushBlob",
-	[BAKE_PUSH_DONE] = "pushDone",
-	[BAKE_DONE] = "done",
+	[BAKE_BASE] = "base",          [BAKE_PULL] = "pull",
+	[BAKE_BASE_DONE] = "baseDone", [BAKE_STEP] = "step",
+	[BAKE_STEP_MADE] = "stepMade", [BAKE_LOG] = "log",
+	[BAKE_STEP_DONE] = "stepDone", [BAKE_STEP_FAILED] = "stepFailed",
+	[BAKE_EXPORT] = "export",      [BAKE_EXPORT_DONE] = "exportDone",
+	[BAKE_PUSH] = "push",          [BAKE_PUSH_BLOB] = "pushBlob",
+	[BAKE_PUSH_DONE] = "pushDone", [BAKE_DONE] = "done",
 };
 
 static void set_new(json_t *object, const char *key, json_t *value)

@@ -167,6 +167,7 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 	case BAKE_PUSH_DONE:
 		plain_say(plain, STR("[push] DONE"), STR(""));
 		break;
+	case BAKE_STEP_MADE:
 	case BAKE_EXPORT_DONE:
 	case BAKE_DONE:
 		break;

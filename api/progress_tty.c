@@ -303,6 +303,8 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 	case BAKE_STEP:
 		tty_begin_locked(tty, prefix, event->text);
 		break;
+	case BAKE_STEP_MADE:
+		break;
 	case BAKE_LOG:
 		tty_log_locked(tty, event->text);
 		break;

@@ -122,7 +122,7 @@ static char *settings_program(const char *self_dir, const char *name)
 	return settings_join(libexec, name);
 }
 
-static int settings_programs(struct cli *cli, struct err *err)
+int settings_programs(struct cli *cli, struct err *err)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

@@ -27,6 +27,9 @@
 /* Fill the cli's configuration and paths. */
 int settings_load(struct cli *cli, struct err *err) MUST_CHECK;
 
+/* Of those the programs beside this one alone. */
+int settings_programs(struct cli *cli, struct err *err) MUST_CHECK;
+
 /* The log's part alone, in every process. */
 int settings_log(struct err *err) MUST_CHECK;
 

@@ -72,6 +72,15 @@ static int bake_check_platform(const struct bake *bake, const struct instruction
 		       platform_format(wanted, wanted_text), platform_format(&host, host_text));
 }
 
+/* What is read as a base is. A name with a variable in it is judged when it is known. */
+static int bake_check_images(const struct bake *bake, const struct instruction *instruction,
+			     struct err *err)
+{
+	if (!bake->options->no_host_files || !instruction->from)
+		return 0;
+	return base_check_remote(str_of(instruction->from), err) < 0 ? err_ctx(err, "--from") : 0;
+}
+
 /* All steps are judged before anything is pulled or run. */
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
@@ -85,6 +94,7 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 	for (size_t i = 0; i < bake->spec->step_count; i++) {
 		if (instruction_parse(bake->spec->steps[i], &bake->steps[i], err) < 0 ||
 		    bake_check_platform(bake, &bake->steps[i], err) < 0 ||
+		    bake_check_images(bake, &bake->steps[i], err) < 0 ||
 		    bake_check_context(bake, &bake->steps[i], err) < 0) {
 			bake->result.failed_step = i + 1;
 			return err_ctx(err, "step %zu", i + 1);
@@ -135,12 +145,10 @@ static int bake_all_steps(struct bake *bake, struct err *err)
 	return 0;
 }
 
-static int bake_store_image(struct bake *bake, struct str config, struct str manifest,
-			    struct err *err)
+/* The record that makes the image known. */
+static int bake_record_image(struct bake *bake, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	struct store *store = bake->options->store;
-	struct digest digest;
 	const struct image image = {
 		.manifest = bake->result.image,
 		.size = bake->result.size,
@@ -151,13 +159,24 @@ static int bake_store_image(struct bake *bake, struct str config, struct str man
 		.base = bake->spec->base,
 	};
 
-	bake_end_snapshot(bake);
-	if (blob_put(store, config, &digest, err) < 0 ||
-	    blob_put(store, manifest, &digest, err) < 0 ||
-	    meta_begin(store, META_WRITE, &meta, err) < 0 || image_put(meta, &image, err) < 0 ||
+	if (meta_begin(bake->options->store, META_WRITE, &meta, err) < 0 ||
+	    image_put(meta, &image, err) < 0 ||
 	    image_put_steps(meta, &image.manifest, bake->keys, bake->spec->step_count, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
+}
+
+static int bake_store_image(struct bake *bake, struct str config, struct str manifest,
+			    struct err *err)
+{
+	struct store *store = bake->options->store;
+	struct digest digest;
+
+	bake_end_snapshot(bake);
+	if (blob_put(store, config, &digest, err) < 0 ||
+	    blob_put(store, manifest, &digest, err) < 0)
+		return -1;
+	return bake->options->unpublished ? 0 : bake_record_image(bake, err);
 }
 
 static uint64_t bake_layers_size(const struct state *state)
@@ -185,6 +204,8 @@ static int bake_publish(struct bake *bake, struct err *err)
 	if (state_write_manifest(&bake->state, &digest, config.len, &manifest, err) < 0)
 		return -1;
 	digest_of(buf_str(&manifest), &result->image);
+	result->base = bake->base;
+	result->created_ms = bake->created_ms;
 	result->layers = bake->state.layer_count;
 	result->size = bake_layers_size(&bake->state) + config.len + manifest.len;
 	if (bake_snapshot(bake, err) < 0)
@@ -196,6 +217,8 @@ static int bake_publish(struct bake *bake, struct err *err)
 		return err_ctx(err, "publish the image");
 	if (found == 1 && clock_now_ms() - known.baked_ms > BAKE_USE_MS)
 		use_note(bake->options->store, &result->image);
+	if (bake->options->unpublished)
+		result->keys = steal_ptr(&bake->keys);
 	bake_tell(bake, (struct bake_event){
 				.kind = BAKE_DONE, .digest = &result->image, .size = result->size});
 	return 0;

@@ -30,6 +30,7 @@ enum bake_event_kind {
 	BAKE_BASE_DONE, /* digest is the base manifest's, NULL for scratch; cached: nothing was
 			   pulled */
 	BAKE_STEP,      /* a step begins; step, of, text */
+	BAKE_STEP_MADE, /* it was not found: a worker makes it now; text */
 	BAKE_LOG,       /* bytes of the running step's log */
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
 	BAKE_STEP_FAILED,
@@ -70,6 +71,8 @@ struct bake_options {
 	size_t from_step;        /* run this step, from 1, and those after it anew; 0 for none */
 	bool pull;               /* ask upstream although a digest is held */
 	bool held_only;          /* take the base that is held, or none */
+	bool no_host_files;      /* neither base nor --from may be files of this host */
+	bool unpublished;        /* the image's record is left to the caller; see bake_result */
 	bool plain_http;
 	const struct places *places; /* of all registries, or NULL */
 	const char *ca_file;
@@ -95,6 +98,10 @@ struct bake_result {
 	uint64_t linked_bytes; /* of all steps; see bake_event */
 	size_t failed_step;    /* from 1; set when a step failed or was refused */
 	int exit_code;         /* of that step's command */
+	bool step_late;        /* its command took longer than the spec allows */
+	struct digest base;    /* of the base's manifest; all zero for scratch */
+	int64_t created_ms;    /* of the image */
+	struct digest *keys;   /* of its steps, the caller's to free; NULL of a published one */
 };
 
 /*

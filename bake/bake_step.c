@@ -127,6 +127,8 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 
 	if (bake_check_mounts(bake, ready, err) < 0)
 		return -1;
+	bake_tell(bake, (struct bake_event){.kind = BAKE_STEP_MADE,
+					    .text = buf_str(&bake->steps[bake->step - 1].text)});
 	if (!bake->sweeper && sweeper_start(bake->options->store, &bake->sweeper, err) < 0)
 		return -1;
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
@@ -139,6 +141,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	if (result == 0)
 		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
 					&bake->result.exit_code, err);
+	bake->result.step_late = result < 0 && err->kind == ERR_TIMEOUT;
 	sweeper_wake(bake->sweeper);
 	bake_free_task(&task);
 	return result < 0 ? -1 : bake_resume(bake, err);

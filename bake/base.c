@@ -167,6 +167,24 @@ static int base_held(const struct bake_options *options, const struct reference 
 	return base_find_tag(options->store, reference, text, &spec->platform, out, err);
 }
 
+static int base_check_kind(const struct reference *reference, struct err *err)
+{
+	if (reference->kind == REFERENCE_REGISTRY || reference->kind == REFERENCE_SCRATCH)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "a file of this host is not read here: name an image of a registry, one "
+		       "that is tagged in the store, or scratch");
+}
+
+int base_check_remote(struct str text, struct err *err)
+{
+	struct reference reference;
+
+	if (reference_parse(text, &reference, err) < 0)
+		return -1;
+	return base_check_kind(&reference, err);
+}
+
 int base_resolve(const struct spec *spec, const struct bake_options *options,
 		 const struct asker *asker, struct state *out, struct digest *out_digest,
 		 bool *out_cached, struct err *err)
@@ -176,7 +194,8 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 	struct tag tag;
 	int held;
 
-	if (reference_parse(spec->base, &reference, err) < 0)
+	if (reference_parse(spec->base, &reference, err) < 0 ||
+	    (options->no_host_files && base_check_kind(&reference, err) < 0))
 		return err_ctx(err, "base");
 	*out_cached = true;
 	*out_digest = (struct digest){0};

@@ -17,6 +17,9 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 		 const struct asker *asker, struct state *out, struct digest *out_digest,
 		 bool *out_cached, struct err *err) MUST_CHECK;
 
+/* ERR_INVALID for what names a file of this host. */
+int base_check_remote(struct str text, struct err *err) MUST_CHECK;
+
 /* What `hearth pull` asks for, too: an image into the store. */
 struct base_request {
 	struct str reference;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/task.h"
 
+#include "bake/task_hosts_priv.h"
 #include "bake/task_mounts_priv.h"
 
 #include <arpa/inet.h>
@@ -47,25 +48,6 @@ static json_t *images_json(const struct task *task)
 	return array;
 }
 
-/* Both sides are one build of one program, so the address travels as it is. */
-static json_t *hosts_json(const struct task *task)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < task->host_count; i++) {
-		char hex[2 * sizeof(struct sockaddr_storage) + 1];
-		const unsigned char *bytes = (const unsigned char *)&task->hosts[i].address;
-		json_t *host = json_object();
-
-		for (size_t b = 0; b < sizeof(struct sockaddr_storage); b++)
-			(void)snprintf(hex + 2 * b, 3, "%02x", bytes[b]);
-		(void)json_object_set_new(host, "name", json_string(task->hosts[i].name));
-		(void)json_object_set_new(host, "address", json_string(hex));
-		(void)json_array_append_new(array, host);
-	}
-	return array;
-}
-
 static void set_text(json_t *object, const char *key, const char *text)
 {
 	if (text)
@@ -88,7 +70,7 @@ json_t *task_format(const struct task *task)
 	set_text(value, "imageName", task->image_name);
 	(void)json_object_set_new(value, "argv", words_json(task->argv, task->argc));
 	(void)json_object_set_new(value, "env", words_json(task->env, task->env_count));
-	(void)json_object_set_new(value, "hosts", hosts_json(task));
+	(void)json_object_set_new(value, "hosts", task_hosts_format(task->hosts, task->host_count));
 	(void)json_object_set_new(value, "mounts", task_mounts_format(task));
 	set_int(value, "kind", (uint64_t)task->kind);
 	set_int(value, "network", (uint64_t)task->network);
@@ -209,46 +191,6 @@ static int parse_stacks(const json_t *object, struct task *task, struct err *err
 	return parse_images(object, task, err);
 }
 
-static int parse_host(const json_t *object, struct network_host *out, struct err *err)
-{
-	unsigned char *bytes = (unsigned char *)&out->address;
-	struct str name;
-	struct str hex;
-
-	if (json_need_string(object, "hosts", "name", &name, err) < 0 ||
-	    json_need_string(object, "hosts", "address", &hex, err) < 0)
-		return -1;
-	if (name.len > NETWORK_NAME_MAX || hex.len != 2 * sizeof(out->address))
-		return err_set(err, ERR_INVALID, "hosts: not an address");
-	(void)snprintf(out->name, sizeof(out->name), STR_FMT, STR_ARG(name));
-	for (size_t b = 0; b < sizeof(out->address); b++) {
-		unsigned byte;
-
-		/* NOLINTNEXTLINE(cert-err34-c): two hex digits cannot overflow */
-		if (sscanf(hex.ptr + 2 * b, "%2x", &byte) != 1)
-			return err_set(err, ERR_INVALID, "hosts: not an address");
-		bytes[b] = (unsigned char)byte;
-	}
-	return 0;
-}
-
-static int parse_hosts(const json_t *object, struct task *task, struct err *err)
-{
-	json_t *array;
-
-	if (json_need_array(object, "", "hosts", &array, err) < 0)
-		return -1;
-	task->hosts = calloc(json_array_size(array) + 1, sizeof(*task->hosts));
-	if (!task->hosts)
-		abort();
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		if (parse_host(json_array_get(array, i), &task->hosts[i], err) < 0)
-			return -1;
-	}
-	task->host_count = json_array_size(array);
-	return 0;
-}
-
 static int parse_numbers(const json_t *object, struct task *task, struct err *err)
 {
 	int64_t kind;
@@ -325,8 +267,8 @@ static int parse_parts(struct task *task, struct err *err)
 	    json_get_bool(value, "", "parents", &task->parents, err) < 0 ||
 	    parse_content(value, task, err) < 0 || parse_clamp(value, task, err) < 0 ||
 	    task_mounts_parse(value, task, err) < 0 || parse_platform(value, task, err) < 0 ||
-	    parse_hosts(value, task, err) < 0 || parse_numbers(value, task, err) < 0 ||
-	    parse_codec(value, task, err) < 0)
+	    task_hosts_parse(value, &task->hosts, &task->host_count, err) < 0 ||
+	    parse_numbers(value, task, err) < 0 || parse_codec(value, task, err) < 0)
 		return -1;
 	task->workdir = json_string_value(json_object_get(value, "workdir"));
 	task->user = json_string_value(json_object_get(value, "user"));

@@ -52,6 +52,14 @@ int wire_send(int fd, enum wire_type type, struct str payload, struct err *err)
 	return wire_send_bytes(fd, buf_str(&frame), err);
 }
 
+int wire_flush(int fd, struct buf *frames, struct err *err)
+{
+	int result = wire_send_bytes(fd, buf_str(frames), err);
+
+	buf_clear(frames);
+	return result;
+}
+
 int wire_send_json(int fd, enum wire_type type, const json_t *value, struct err *err)
 {
 	auto_buf struct buf text = BUF_WIPED(WIRE_PAYLOAD_MAX);
@@ -155,16 +163,14 @@ json_t *wire_error(const struct err *why, int exit_code)
 	return value;
 }
 
-int wire_error_parse(struct str payload, int *out_exit_code, struct err *err)
+int wire_error_read(const json_t *value, int *out_exit_code, struct err *err)
 {
-	AUTO(json) json_t *value = NULL;
 	struct str text;
 	int64_t kind;
 	int64_t os = 0;
 	int64_t exit_code = 0;
 
-	if (json_parse(payload, WIRE_PAYLOAD_MAX, &value, err) < 0 ||
-	    json_need_int(value, "", "kind", &kind, err) < 0 ||
+	if (json_need_int(value, "", "kind", &kind, err) < 0 ||
 	    json_need_string(value, "", "text", &text, err) < 0 ||
 	    json_get_int(value, "", "os", &os, err) < 0 ||
 	    json_get_int(value, "", "exitCode", &exit_code, err) < 0)
@@ -175,4 +181,13 @@ int wire_error_parse(struct str payload, int *out_exit_code, struct err *err)
 	(void)err_set(err, (enum err_kind)kind, STR_FMT, STR_ARG(text));
 	err->os = (int)os;
 	return -1;
+}
+
+int wire_error_parse(struct str payload, int *out_exit_code, struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+
+	if (json_parse(payload, WIRE_PAYLOAD_MAX, &value, err) < 0)
+		return err_ctx(err, "answer of a worker");
+	return wire_error_read(value, out_exit_code, err);
 }

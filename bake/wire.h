@@ -33,6 +33,9 @@ enum wire_type {
 /* Append a frame to out, for those who send without blocking. */
 int wire_add(struct buf *out, enum wire_type type, struct str payload, struct err *err) MUST_CHECK;
 
+/* Send what wire_add() put together, and forget it; as wire_send(). */
+int wire_flush(int fd, struct buf *frames, struct err *err) MUST_CHECK;
+
 /* Send a whole frame; blocks. ERR_UNAVAILABLE when the other side is gone. */
 int wire_send(int fd, enum wire_type type, struct str payload, struct err *err) MUST_CHECK;
 int wire_send_json(int fd, enum wire_type type, const json_t *value, struct err *err) MUST_CHECK;
@@ -45,4 +48,5 @@ int wire_receive(int fd, const struct cancel *cancel, enum wire_type *out, struc
 json_t *wire_error(const struct err *why, int exit_code);
 
 /* And back, into *err. Always -1: what cannot be read is a failure, too. */
+int wire_error_read(const json_t *value, int *out_exit_code, struct err *err);
 int wire_error_parse(struct str payload, int *out_exit_code, struct err *err);

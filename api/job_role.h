@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_role.h - the roles of the program `hearth` itself: `hearth role NAME` is
+ * started by the daemon, and by nobody else; no help speaks of it.
+ */
+#pragma once
+
+/* The exit code. */
+int job_role_run(const char *name);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_priv.h - what a job and its parent say to each other, on both sides.
+ *
+ * A request's secrets follow it: for each of its names a WIRE_SECRET frame.
+ */
+#pragma once
+
+#include "bake/job.h"
+#include "bake/spec.h"
+
+/* A request as it arrives. */
+struct job_order {
+	json_t *document; /* owned; what is borrowed below lies in it */
+	struct spec spec; /* owned */
+	struct str store_path;
+	uint64_t map_bytes;
+	struct digest previous; /* all zero where there is none */
+	bool pull;
+	struct network_host *hosts; /* owned */
+	size_t host_count;
+	struct secrets secrets; /* owned */
+	const char *runtime;    /* or NULL */
+	bool plain_http;
+	const char *ca_file; /* or NULL */
+};
+
+json_t *job_request_format(const struct job_request *request);
+
+/* The spec is judged by itself: what is wrong with it is the user's. */
+int job_order_parse(struct str text, struct job_order *out, struct err *err) MUST_CHECK;
+void job_order_done(struct job_order *order);
+
+int job_send_secrets(const struct secrets *secrets, int fd, struct err *err) MUST_CHECK;
+int job_receive_secrets(struct job_order *order, int fd, struct err *err) MUST_CHECK;
+
+json_t *job_progress_format(const struct job_progress *progress);
+int job_progress_parse(const json_t *value, struct job_progress *out, struct err *err) MUST_CHECK;
+
+json_t *job_error_format(const struct job_error *error);
+
+/* log_tail lies in the value. Never fails: what cannot be read is a failure, too. */
+void job_error_parse(const json_t *value, struct job_error *out);
+
+/* Takes the document over. */
+int job_result_parse(json_t *document, struct job_result *out, struct err *err) MUST_CHECK;
+
+static inline void auto_job_order_release(struct job_order *slot)
+{
+	job_order_done(slot);
+}
+#define auto_job_order AUTO(job_order)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_publish.c - a job's image becomes known, and gets its names. */
+#include "bake/image.h"
+#include "bake/job.h"
+#include "layers/base/clock.h"
+#include "registry/tag.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The steps' keys, in order; the caller frees them. */
+static int publish_read_keys(const json_t *value, struct digest **out, size_t *out_count,
+			     struct err *err)
+{
+	auto_free struct digest *keys = NULL;
+	json_t *list;
+
+	if (json_need_array(value, "", "keys", &list, err) < 0)
+		return -1;
+	keys = calloc(json_array_size(list) + 1, sizeof(*keys));
+	if (!keys)
+		abort();
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *key = json_array_get(list, i);
+
+		if (json_is_string(key) && digest_parse(json_str(key), &keys[i], err) < 0)
+			return -1;
+	}
+	*out = steal_ptr(&keys);
+	*out_count = json_array_size(list);
+	return 0;
+}
+
+static int publish_image_record(struct meta *meta, const struct job_result *result, struct err *err)
+{
+	const json_t *value = result->document;
+	struct image image = {
+		.manifest = result->image, .size = result->size, .baked_ms = clock_now_ms()};
+	auto_free struct digest *keys = NULL;
+	size_t key_count = 0;
+	int64_t layers;
+
+	if (json_need_int(value, "", "layers", &layers, err) < 0 ||
+	    json_need_int(value, "", "createdMs", &image.created_ms, err) < 0 ||
+	    json_need_string(value, "", "slug", &image.slug, err) < 0 ||
+	    json_need_string(value, "", "baseText", &image.base, err) < 0 ||
+	    publish_read_keys(value, &keys, &key_count, err) < 0)
+		return -1;
+	image.layers = (size_t)layers;
+	if (image_put(meta, &image, err) < 0)
+		return -1;
+	return image_put_steps(meta, &image.manifest, keys, key_count, err);
+}
+
+/* One that is known keeps its record: it says when it came first. */
+static int publish_image_once(struct meta *meta, const struct job_result *result, struct err *err)
+{
+	auto_image struct image known = {0};
+	int found = image_find(meta, &result->image, &known, err);
+
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	return publish_image_record(meta, result, err);
+}
+
+/* As `<slug>:<tag>` is read where it names an image; a slug may be what a transport is called. */
+static int publish_tag(struct meta *meta, struct str slug, const char *text, const struct tag *tag,
+		       struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+
+	if (buf_addf(&name, err, "docker.io/library/" STR_FMT ":%s", STR_ARG(slug), text) < 0)
+		return -1;
+	return tag_put(meta, buf_str(&name), tag, err);
+}
+
+int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
+		   const struct job_names *names, struct err *err)
+{
+	const struct tag tag = {
+		.target = *image,
+		.manifest = *image,
+		.platform = *platform,
+		.at_ms = clock_now_ms(),
+	};
+	char version[24];
+
+	(void)snprintf(version, sizeof(version), "%" PRIu64, names->version);
+	if (publish_tag(meta, names->slug, version, &tag, err) < 0)
+		return -1;
+	return names->latest ? publish_tag(meta, names->slug, "latest", &tag, err) : 0;
+}
+
+int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
+		struct err *err)
+{
+	struct platform platform;
+	struct str text;
+
+	if (json_need_string(result->document, "", "platform", &text, err) < 0 ||
+	    platform_parse(text, &platform, err) < 0 || publish_image_once(meta, result, err) < 0 ||
+	    job_name_image(meta, &result->image, &platform, names, err) < 0)
+		return err_ctx(err, "publish the image");
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_wire.c - the documents of a job.
+ *
+ *	request    store, mapBytes, spec (its text), previous, pull, hosts,
+ *	           secrets (names), runtime, plainHttp, caFile
+ *	progress   phase, step, of, text, done, cached, ms, bytes, size
+ *	result     digest, base, sizeBytes, steps, cachedSteps, unchanged, push;
+ *	           and for the record: layers, createdMs, platform, slug, baseText, keys
+ *	error      kind, os, text, exitCode (wire.c), step, terminal, logTail
+ */
+#include "bake/job_priv.h"
+
+#include "bake/task_hosts_priv.h"
+#include "bake/wire.h"
+
+static const char *const job_phases[] = {
+	[JOB_PULLING] = "pulling",
+	[JOB_RUNNING] = "running",
+	[JOB_EXPORTING] = "exporting",
+};
+#define JOB_PHASES (sizeof(job_phases) / sizeof(job_phases[0]))
+
+const char *job_phase_name(enum job_phase phase)
+{
+	return job_phases[phase];
+}
+
+static void job_set(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static void job_set_int(json_t *object, const char *key, uint64_t value)
+{
+	job_set(object, key, json_integer((json_int_t)value));
+}
+
+static void job_set_text(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		job_set(object, key, json_from_str(str_of(text)));
+}
+
+static int job_get_size(const json_t *object, const char *key, uint64_t *out, struct err *err)
+{
+	int64_t value = 0;
+
+	if (json_get_int(object, "", key, &value, err) < 0)
+		return -1;
+	*out = (uint64_t)value;
+	return 0;
+}
+
+/* One that is absent is all zero. */
+static int job_get_digest(const json_t *object, const char *key, struct digest *out,
+			  struct err *err)
+{
+	struct str text;
+	int found = json_get_string(object, "", key, &text, err);
+
+	*out = (struct digest){0};
+	return found == 1 ? digest_parse(text, out, err) : found;
+}
+
+static json_t *job_secret_names(const struct secrets *secrets)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; secrets && i < secrets->count; i++)
+		(void)json_array_append_new(names, json_from_str(str_of(secrets->at[i].id)));
+	return names;
+}
+
+json_t *job_request_format(const struct job_request *request)
+{
+	json_t *value = json_object();
+	char text[DIGEST_TEXT_MAX];
+
+	job_set_text(value, "store", store_path(request->store));
+	job_set_int(value, "mapBytes", store_map_bytes(request->store));
+	job_set(value, "spec", json_from_str(request->spec));
+	if (request->previous)
+		job_set_text(value, "previous", digest_format(request->previous, text));
+	job_set(value, "pull", json_boolean(request->pull));
+	job_set(value, "hosts", task_hosts_format(request->hosts, request->host_count));
+	job_set(value, "secrets", job_secret_names(request->secrets));
+	job_set_text(value, "runtime", request->runtime);
+	job_set(value, "plainHttp", json_boolean(request->plain_http));
+	job_set_text(value, "caFile", request->ca_file);
+	return value;
+}
+
+int job_order_parse(struct str text, struct job_order *out, struct err *err)
+{
+	struct str spec;
+	const json_t *value;
+
+	if (json_parse(text, WIRE_PAYLOAD_MAX, &out->document, err) < 0)
+		return -1;
+	value = out->document;
+	if (json_need_string(value, "", "store", &out->store_path, err) < 0 ||
+	    json_need_string(value, "", "spec", &spec, err) < 0 ||
+	    job_get_size(value, "mapBytes", &out->map_bytes, err) < 0 ||
+	    job_get_digest(value, "previous", &out->previous, err) < 0 ||
+	    json_get_bool(value, "", "pull", &out->pull, err) < 0 ||
+	    task_hosts_parse(value, &out->hosts, &out->host_count, err) < 0 ||
+	    json_get_bool(value, "", "plainHttp", &out->plain_http, err) < 0)
+		return err_ctx(err, "request of a job");
+	out->runtime = json_string_value(json_object_get(value, "runtime"));
+	out->ca_file = json_string_value(json_object_get(value, "caFile"));
+	return spec_parse(spec, &out->spec, err);
+}
+
+void job_order_done(struct job_order *order)
+{
+	spec_done(&order->spec);
+	secrets_done(&order->secrets);
+	free(order->hosts);
+	json_decref(order->document);
+	*order = (struct job_order){0};
+}
+
+int job_send_secrets(const struct secrets *secrets, int fd, struct err *err)
+{
+	for (size_t i = 0; secrets && i < secrets->count; i++) {
+		if (wire_send(fd, WIRE_SECRET, secret_bytes(&secrets->at[i].value), err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int job_receive_secrets(struct job_order *order, int fd, struct err *err)
+{
+	json_t *names;
+
+	if (json_need_array(order->document, "", "secrets", &names, err) < 0)
+		return -1;
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		auto_buf struct buf bytes = BUF_WIPED(SECRET_FILE_MAX);
+		const char *name = json_string_value(json_array_get(names, i));
+		enum wire_type type;
+		int got = wire_receive(fd, NULL, &type, &bytes, err);
+
+		if (got < 0)
+			return err_ctx(err, "secret");
+		if (got == 0 || type != WIRE_SECRET || !name)
+			return err_set(err, ERR_UNAVAILABLE, "a secret did not come");
+		if (secrets_add(&order->secrets, name, &bytes, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+json_t *job_progress_format(const struct job_progress *progress)
+{
+	json_t *value = json_object();
+
+	job_set_int(value, "phase", (uint64_t)progress->phase);
+	job_set_int(value, "step", progress->step);
+	job_set_int(value, "of", progress->of);
+	job_set(value, "text", json_from_str(progress->text));
+	job_set(value, "done", json_boolean(progress->done));
+	job_set(value, "cached", json_boolean(progress->cached));
+	job_set_int(value, "ms", (uint64_t)progress->duration_ms);
+	job_set_int(value, "bytes", progress->bytes);
+	job_set_int(value, "size", progress->size);
+	return value;
+}
+
+int job_progress_parse(const json_t *value, struct job_progress *out, struct err *err)
+{
+	uint64_t phase;
+	uint64_t step;
+	uint64_t of;
+
+	*out = (struct job_progress){0};
+	if (job_get_size(value, "phase", &phase, err) < 0 ||
+	    job_get_size(value, "step", &step, err) < 0 ||
+	    job_get_size(value, "of", &of, err) < 0 ||
+	    json_need_string(value, "", "text", &out->text, err) < 0 ||
+	    json_get_bool(value, "", "done", &out->done, err) < 0 ||
+	    json_get_bool(value, "", "cached", &out->cached, err) < 0 ||
+	    json_get_int(value, "", "ms", &out->duration_ms, err) < 0 ||
+	    job_get_size(value, "bytes", &out->bytes, err) < 0 ||
+	    job_get_size(value, "size", &out->size, err) < 0)
+		return -1;
+	if (phase >= JOB_PHASES)
+		return err_set(err, ERR_CORRUPT, "a job's phase %d", (int)phase);
+	out->phase = (enum job_phase)phase;
+	out->step = (size_t)step;
+	out->of = (size_t)of;
+	return 0;
+}
+
+json_t *job_error_format(const struct job_error *error)
+{
+	json_t *value = wire_error(&error->why, error->exit_code);
+
+	job_set_int(value, "step", error->step);
+	job_set(value, "terminal", json_boolean(error->terminal));
+	job_set(value, "logTail", json_from_str(error->log_tail));
+	return value;
+}
+
+void job_error_parse(const json_t *value, struct job_error *out)
+{
+	struct err ignored; /* an absent member is as good */
+	uint64_t step = 0;
+
+	*out = (struct job_error){.terminal = true, .log_tail = STR("")};
+	(void)wire_error_read(value, &out->exit_code, &out->why);
+	(void)!job_get_size(value, "step", &step, &ignored);
+	(void)!json_get_bool(value, "", "terminal", &out->terminal, &ignored);
+	(void)!json_get_string(value, "", "logTail", &out->log_tail, &ignored);
+	out->step = (size_t)step;
+}
+
+static int job_result_read(const json_t *value, struct job_result *out, struct err *err)
+{
+	uint64_t steps;
+	uint64_t cached;
+	json_t *pushes;
+
+	if (job_get_digest(value, "digest", &out->image, err) < 0 ||
+	    job_get_digest(value, "base", &out->base, err) < 0 ||
+	    job_get_size(value, "sizeBytes", &out->size, err) < 0 ||
+	    job_get_size(value, "steps", &steps, err) < 0 ||
+	    job_get_size(value, "cachedSteps", &cached, err) < 0 ||
+	    json_get_bool(value, "", "unchanged", &out->unchanged, err) < 0 ||
+	    json_need_array(value, "", "push", &pushes, err) < 0)
+		return err_ctx(err, "result of a job");
+	out->steps = (size_t)steps;
+	out->cached_steps = (size_t)cached;
+	out->pushes = pushes;
+	return 0;
+}
+
+int job_result_parse(json_t *document, struct job_result *out, struct err *err)
+{
+	*out = (struct job_result){.document = document};
+	return job_result_read(document, out, err);
+}
+
+void job_result_done(struct job_result *result)
+{
+	json_decref(result->document);
+	*result = (struct job_result){0};
+}

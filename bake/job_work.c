@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job_work.c - the process that a job is.
+ *
+ * What it has to tell is gathered, so that a thousand cached steps are one
+ * write; what somebody may be waiting for is sent at once. A thread watches
+ * the parent: anything that it says, and its end, is a cancel.
+ */
+#include "bake/job_work.h"
+
+#include "bake/asker.h"
+#include "bake/bake.h"
+#include "bake/base.h"
+#include "bake/job_priv.h"
+#include "bake/tarball.h"
+#include "bake/wire.h"
+#include "bake/work.h"
+#include "layers/base/thread.h"
+
+#include <poll.h>
+
+#define JOB_GATHER_MAX ((size_t)32 * 1024) /* bytes of frames; then they are sent */
+#define JOB_IN_USE_MS 100 /* a parent that publishes needs less, and collectors wait */
+
+struct job_work {
+	const struct job_host *host;
+	struct job_order order;
+	struct store *store;
+	struct lease *lease;
+	int contextfd;
+	struct credentials credentials; /* for the base's registry */
+	struct cancel cancel;
+	struct cancel ended; /* tells the watcher to go */
+	struct buf out;      /* frames that were not sent yet */
+	struct buf text;     /* of the step, or the base; cut */
+	struct buf tail;     /* of the step's log */
+	struct job_progress progress;
+	struct bake_result result;
+};
+
+/* Who cannot be told any more has left. */
+static void work_send(struct job_work *work)
+{
+	struct err ignored;
+
+	if (wire_flush(WORK_FD_ASKER, &work->out, &ignored) < 0)
+		cancel_raise(&work->cancel);
+}
+
+static void work_add(struct job_work *work, enum wire_type type, struct str payload)
+{
+	struct err ignored;
+
+	if (work->out.len + payload.len > JOB_GATHER_MAX)
+		work_send(work);
+	if (wire_add(&work->out, type, payload, &ignored) < 0)
+		cancel_raise(&work->cancel);
+}
+
+static int work_add_json(struct job_work *work, enum wire_type type, const json_t *value,
+			 struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(WIRE_PAYLOAD_MAX);
+
+	if (json_format(value, &text, err) < 0)
+		return -1;
+	work_add(work, type, buf_str(&text));
+	return 0;
+}
+
+static void work_tell(struct job_work *work)
+{
+	AUTO(json) json_t *value = NULL;
+	struct err ignored;
+
+	work->progress.text = buf_str(&work->text);
+	value = job_progress_format(&work->progress);
+	(void)!work_add_json(work, WIRE_PROGRESS, value, &ignored);
+}
+
+static void work_set_text(struct job_work *work, struct str text)
+{
+	struct err ignored;
+
+	buf_clear(&work->text);
+	text.len = text.len > JOB_TEXT_MAX ? JOB_TEXT_MAX : text.len;
+	(void)!buf_add(&work->text, text, &ignored);
+}
+
+/* The end of it is kept, for the error of a step that fails. */
+static void work_hear_log(struct job_work *work, struct str bytes)
+{
+	struct err ignored;
+	size_t extra;
+
+	work_add(work, WIRE_LOG, bytes);
+	work_send(work);
+	if (bytes.len > JOB_TAIL_MAX)
+		bytes = str_skip(bytes, bytes.len - JOB_TAIL_MAX);
+	extra = work->tail.len + bytes.len > JOB_TAIL_MAX
+			? work->tail.len + bytes.len - JOB_TAIL_MAX
+			: 0;
+	if (extra > 0) {
+		work->tail.len -= extra;
+		memmove(work->tail.ptr, work->tail.ptr + extra, work->tail.len + 1);
+	}
+	(void)!buf_add(&work->tail, bytes, &ignored);
+}
+
+static void work_hear_step(struct job_work *work, const struct bake_event *event)
+{
+	work->progress = (struct job_progress){
+		.phase = JOB_RUNNING,
+		.step = event->step,
+		.of = event->of,
+		.done = event->kind == BAKE_STEP_DONE,
+		.cached = event->cached,
+		.duration_ms = event->duration_ms,
+	};
+	work_tell(work);
+	if (!event->cached)
+		work_send(work);
+}
+
+static void work_hear_phase(struct job_work *work, enum job_phase phase,
+			    const struct bake_event *event)
+{
+	work->progress = (struct job_progress){
+		.phase = phase,
+		.step = event->step,
+		.of = event->of,
+		.bytes = event->done,
+		.size = event->size,
+	};
+	work_tell(work);
+	work_send(work);
+}
+
+static void work_hear(void *ctx, const struct bake_event *event)
+{
+	struct job_work *work = ctx;
+
+	switch (event->kind) {
+	case BAKE_BASE:
+		work_set_text(work, event->text);
+		work_hear_phase(work, JOB_PULLING, event);
+		break;
+	case BAKE_PULL:
+		work_hear_phase(work, JOB_PULLING, event);
+		break;
+	case BAKE_STEP: /* found in a moment, or told when it is made */
+		work_set_text(work, event->text);
+		buf_clear(&work->tail);
+		break;
+	case BAKE_STEP_MADE:
+	case BAKE_STEP_DONE:
+		work_hear_step(work, event);
+		break;
+	case BAKE_LOG:
+		work_hear_log(work, event->text);
+		break;
+	case BAKE_EXPORT:
+		work_set_text(work, event->text);
+		work_hear_phase(work, JOB_EXPORTING, event);
+		break;
+	case BAKE_BASE_DONE:
+	case BAKE_STEP_FAILED:
+	case BAKE_EXPORT_DONE:
+	case BAKE_PUSH:
+	case BAKE_PUSH_BLOB:
+	case BAKE_PUSH_DONE:
+	case BAKE_DONE:
+		break;
+	}
+}
+
+/* A parent that says anything, or is gone, has left. */
+static void *work_watch(void *ctx)
+{
+	struct job_work *work = ctx;
+	struct pollfd fds[] = {{.fd = WORK_FD_ASKER, .events = POLLIN},
+			       {.fd = cancel_fd(&work->ended), .events = POLLIN}};
+
+	while (poll(fds, 2, -1) < 0)
+		continue;
+	if (fds[0].revents)
+		cancel_raise(&work->cancel);
+	return NULL;
+}
+
+static int work_open_context(struct job_work *work, struct err *err)
+{
+	const struct asker asker = {
+		.store = work->store,
+		.worker_path = work->host->worker_path,
+		.cancel = &work->cancel,
+	};
+	struct str text = work->order.spec.context;
+	struct digest digest;
+
+	if (text.len == 0)
+		return 0;
+	if (!str_starts(text, STR("sha256:")))
+		return err_set(
+			err, ERR_INVALID,
+			"context: expected a digest, as contexts.put answers it, found " STR_FMT,
+			STR_ARG(text));
+	if (digest_parse(text, &digest, err) < 0 ||
+	    tarball_open(&asker, &digest, &work->contextfd, err) < 0)
+		return err_ctx(err, "context");
+	return 0;
+}
+
+static int work_open(struct job_work *work, struct err *err)
+{
+	const struct job_order *order = &work->order;
+	const struct store_options options = {.path = order->store_path.ptr,
+					      .map_bytes = order->map_bytes};
+
+	if (base_check_remote(order->spec.base, err) < 0)
+		return err_ctx(err, "base");
+	if (store_open(&options, &work->store, err) < 0 ||
+	    lease_open(work->store, &work->lease, err) < 0 ||
+	    work->host->login(order->spec.base, &work->cancel, &work->credentials, err) < 0)
+		return -1;
+	return work_open_context(work, err);
+}
+
+static int work_bake(struct job_work *work, struct err *err)
+{
+	const struct job_order *order = &work->order;
+	const struct bake_options options = {
+		.store = work->store,
+		.lease = work->lease,
+		.worker_path = work->host->worker_path,
+		.puller_path = work->host->puller_path,
+		.agent_path = work->host->agent_path,
+		.contextfd = work->contextfd,
+		.pull = order->pull,
+		.no_host_files = true,
+		.unpublished = true,
+		.plain_http = order->plain_http,
+		.ca_file = order->ca_file,
+		.registry_user = str_of(work->credentials.user),
+		.registry_password = &work->credentials.password,
+		.runtime = order->runtime,
+		.hosts = order->hosts,
+		.host_count = order->host_count,
+		.secrets = &order->secrets,
+		.event = work_hear,
+		.event_ctx = work,
+		.cancel = &work->cancel,
+	};
+
+	return bake_run(&order->spec, &options, &work->result, err);
+}
+
+static json_t *work_digest(const struct digest *digest)
+{
+	static const struct digest none;
+	char text[DIGEST_TEXT_MAX];
+
+	return digest_equal(digest, &none) ? json_null() : json_string(digest_format(digest, text));
+}
+
+static json_t *work_list_keys(const struct job_work *work)
+{
+	json_t *keys = json_array();
+
+	for (size_t i = 0; i < work->order.spec.step_count; i++)
+		(void)json_array_append_new(keys, work_digest(&work->result.keys[i]));
+	return keys;
+}
+
+static json_t *work_list_pushes(const struct spec *spec)
+{
+	json_t *pushes = json_array();
+
+	for (size_t i = 0; i < spec->push_count; i++)
+		(void)json_array_append_new(pushes, json_from_str(spec->push[i]));
+	return pushes;
+}
+
+/* job_wire.c says what is in it. */
+static json_t *work_format_result(const struct job_work *work)
+{
+	const struct bake_result *result = &work->result;
+	const struct spec *spec = &work->order.spec;
+	char platform[PLATFORM_TEXT_MAX];
+	json_t *value = json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "sizeBytes",
+				  (json_int_t)result->size, "layers", (json_int_t)result->layers,
+				  "steps", (json_int_t)result->steps, "cachedSteps",
+				  (json_int_t)result->cached_steps, "createdMs",
+				  (json_int_t)result->created_ms, "unchanged",
+				  digest_equal(&result->image, &work->order.previous), "platform",
+				  platform_format(&spec->platform, platform));
+
+	if (!value)
+		abort();
+	(void)json_object_set_new(value, "digest", work_digest(&result->image));
+	(void)json_object_set_new(value, "base", work_digest(&result->base));
+	(void)json_object_set_new(value, "slug", json_from_str(spec->slug));
+	(void)json_object_set_new(value, "baseText", json_from_str(spec->base));
+	(void)json_object_set_new(value, "push", work_list_pushes(spec));
+	(void)json_object_set_new(value, "keys", work_list_keys(work));
+	return value;
+}
+
+/*
+ * What may be better the next time, though nothing is changed: a registry or
+ * the network, space, a worker that was killed, a base that moved while it was
+ * read. A command that fails or takes too long does so again.
+ */
+static bool work_is_passing(const struct bake_result *result, enum err_kind kind)
+{
+	switch (kind) {
+	case ERR_TIMEOUT:
+		return !result->step_late;
+	case ERR_REMOTE:
+	case ERR_FULL:
+	case ERR_BUSY:
+	case ERR_UNAVAILABLE:
+	case ERR_CONFLICT:
+	case ERR_CANCELLED:
+		return true;
+	case ERR_NONE:
+	case ERR_OS:
+	case ERR_INVALID:
+	case ERR_UNAUTHORIZED:
+	case ERR_DENIED:
+	case ERR_NOT_FOUND:
+	case ERR_GONE:
+	case ERR_LIMIT:
+	case ERR_REFUSED:
+	case ERR_STEP:
+	case ERR_CORRUPT:
+	case ERR_UNSUPPORTED:
+		break;
+	}
+	return false;
+}
+
+static void work_tell_error(struct job_work *work, const struct err *why)
+{
+	const struct job_error error = {
+		.why = *why,
+		.terminal = !work_is_passing(&work->result, why->kind),
+		.step = work->result.failed_step,
+		.exit_code = work->result.exit_code,
+		.log_tail = buf_str(&work->tail),
+	};
+	AUTO(json) json_t *value = job_error_format(&error);
+	struct err ignored;
+
+	(void)!work_add_json(work, WIRE_ERROR, value, &ignored);
+	work_send(work);
+}
+
+static void work_await_parent(struct job_work *work, int timeout_ms)
+{
+	struct pollfd left = {.fd = cancel_fd(&work->cancel), .events = POLLIN};
+
+	while (!cancel_is_raised(&work->cancel)) {
+		if (poll(&left, 1, timeout_ms) == 0)
+			break;
+	}
+}
+
+/*
+ * The lease lasts until the parent has published, which is a matter of
+ * milliseconds; where it is not, collectors may work meanwhile.
+ */
+static int work_tell_result(struct job_work *work, struct err *err)
+{
+	AUTO(json) json_t *value = work_format_result(work);
+
+	if (lease_add(work->lease, &work->result.image, err) < 0 ||
+	    work_add_json(work, WIRE_RESULT, value, err) < 0)
+		return -1;
+	work_send(work);
+	work_await_parent(work, JOB_IN_USE_MS);
+	if (cancel_is_raised(&work->cancel))
+		return 0;
+	if (lease_rest(work->lease, err) < 0)
+		return 0; /* still in use then */
+	work_await_parent(work, -1);
+	return 0;
+}
+
+static int work_receive_order(struct job_work *work, struct err *err)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+
+	if (work_receive(&payload, err) < 0)
+		return -1;
+	if (job_order_parse(buf_str(&payload), &work->order, err) < 0)
+		return -1;
+	return job_receive_secrets(&work->order, WORK_FD_ASKER, err);
+}
+
+static int work_watched(struct job_work *work, struct err *err)
+{
+	pthread_t watcher;
+	int result;
+
+	if (thread_start(&watcher, work_watch, work, err) < 0)
+		return -1;
+	result = work_open(work, err);
+	if (result == 0)
+		result = work_bake(work, err);
+	if (result == 0)
+		result = work_tell_result(work, err);
+	cancel_raise(&work->ended);
+	(void)pthread_join(watcher, NULL);
+	return result;
+}
+
+static void work_close(struct job_work *work)
+{
+	free(work->result.keys);
+	auto_close_release(&work->contextfd);
+	secret_done(&work->credentials.password);
+	lease_close(work->lease);
+	store_close(work->store);
+	job_order_done(&work->order);
+	buf_done(&work->out);
+	buf_done(&work->text);
+	buf_done(&work->tail);
+	cancel_done(&work->cancel);
+	cancel_done(&work->ended);
+}
+
+int job_work(const struct job_host *host)
+{
+	struct job_work work = {
+		.host = host,
+		.contextfd = -1,
+		.out = BUF_INIT(WIRE_PAYLOAD_MAX + JOB_GATHER_MAX + WIRE_HEADER),
+		.text = BUF_INIT(JOB_TEXT_MAX),
+		.tail = BUF_INIT(JOB_TAIL_MAX),
+	};
+	struct err err = {0};
+	int result;
+
+	if (cancel_init(&work.cancel, &err) < 0 || cancel_init(&work.ended, &err) < 0)
+		return err_exit_code(err.kind);
+	result = work_receive_order(&work, &err);
+	if (result == 0)
+		result = work_watched(&work, &err);
+	if (result < 0)
+		work_tell_error(&work, &err);
+	work_close(&work);
+	return result < 0 ? 1 : 0;
+}
