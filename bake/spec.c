@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spec.c - the tables of all keys, and what a bake takes from them.
+ * spec.c - the tables of an image's keys, and what a bake takes from them.
  *
  *	{"agent": AGENT} | AGENT | IMAGE
- *	AGENT = {slug, model, system, sandbox: {…, image: IMAGE}, subagents, …}
+ *	AGENT = {slug, sandbox: {…, image: IMAGE}, …}      (agent_spec.c)
  *	IMAGE = {base, steps, …}
  */
 #include "bake/spec.h"
 
+#include "bake/agent_spec_priv.h"
 #include "bake/cron.h"
-#include "layers/base/schema.h"
+#include "bake/spec_priv.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
-#define SPEC_SLUG_MAX ((size_t)63)
 #define SPEC_CPU_MIN 0.001 /* one thousandth is what limits count */
 #define SPEC_CPU_MAX 4096.0
-#define SPEC_MEMORY_MAX_MB ((int64_t)1 << 30) /* a PiB: what fits in bytes without care */
+#define SPEC_SIZE_MAX_MB ((int64_t)1 << 30) /* a PiB: what fits in bytes without care */
+#define SPEC_PIDS_MAX 4194304               /* the kernel's own ceiling */
+#define SPEC_EGRESS_MAX 1000                /* names in a list */
+#define SPEC_SECRETS_MAX 1000
 
 static const char *const compressions[] = {"zstd", "gzip", NULL};
-static const char *const scopes[] = {"tree", "session", NULL};
+static const char *const egress_modes[] = {"open", "allow", "deny", NULL};
 
 static const struct schema egress_keys[] = {
-	{"mode", SCHEMA_STRING},
-	{"allow", SCHEMA_STRINGS},
-	{"deny", SCHEMA_STRINGS},
+	{"mode", SCHEMA_STRING, .choices = egress_modes},
+	{"allow", SCHEMA_STRINGS, .most = SPEC_EGRESS_MAX},
+	{"deny", SCHEMA_STRINGS, .most = SPEC_EGRESS_MAX},
 	{NULL},
 };
 
-static const struct schema network_keys[] = {
+const struct schema spec_network_keys[] = {
 	{"egress", SCHEMA_OBJECT, .members = egress_keys},
 	{NULL},
 };
 
-static const struct schema resource_keys[] = {
-	{"cpu", SCHEMA_NUMBER},
-	{"memoryMb", SCHEMA_AMOUNT},
-	{"pids", SCHEMA_AMOUNT},
-	{"diskMb", SCHEMA_AMOUNT},
+const struct schema spec_resource_keys[] = {
+	{"cpu", SCHEMA_NUMBER, .least = SPEC_CPU_MIN, .most = SPEC_CPU_MAX},
+	{"memoryMb", SCHEMA_AMOUNT, .most = SPEC_SIZE_MAX_MB},
+	{"pids", SCHEMA_AMOUNT, .most = SPEC_PIDS_MAX},
+	{"diskMb", SCHEMA_AMOUNT, .most = SPEC_SIZE_MAX_MB},
 	{NULL},
 };
 
@@ -50,7 +52,7 @@ static const struct schema cache_keys[] = {
 
 static const struct schema rebake_keys[] = {
 	{"cron", SCHEMA_STRING},
-	{"jitterMs", SCHEMA_COUNT},
+	{"jitterMs", SCHEMA_COUNT, .most = SPEC_JITTER_MAX_MS},
 	{NULL},
 };
 
@@ -60,46 +62,20 @@ static const struct schema secret_keys[] = {
 	{NULL},
 };
 
-static const struct schema image_keys[] = {
+const struct schema spec_image_keys[] = {
 	{"base", SCHEMA_STRING},
-	{"steps", SCHEMA_STRINGS},
+	{"steps", SCHEMA_STRINGS, .most = SPEC_STEPS_MAX},
 	{"platform", SCHEMA_STRING},
 	{"context", SCHEMA_STRING},
 	{"compression", SCHEMA_STRING, .choices = compressions},
 	{"reproducible", SCHEMA_BOOL},
-	{"network", SCHEMA_OBJECT, .members = network_keys},
-	{"resources", SCHEMA_OBJECT, .members = resource_keys},
+	{"network", SCHEMA_OBJECT, .members = spec_network_keys},
+	{"resources", SCHEMA_OBJECT, .members = spec_resource_keys},
 	{"timeoutMs", SCHEMA_AMOUNT},
-	{"secrets", SCHEMA_OBJECTS, .members = secret_keys},
-	{"push", SCHEMA_STRINGS},
+	{"secrets", SCHEMA_OBJECTS, .members = secret_keys, .most = SPEC_SECRETS_MAX},
+	{"push", SCHEMA_STRINGS, .most = SPEC_PUSH_MAX},
 	{"cache", SCHEMA_OBJECT, .members = cache_keys},
 	{"rebake", SCHEMA_OBJECT, .members = rebake_keys},
-	{NULL},
-};
-
-static const struct schema lifecycle_keys[] = {
-	{"idleAfterMs", SCHEMA_COUNT},      {"onIdle", SCHEMA_STRING},
-	{"snapshotEveryMs", SCHEMA_COUNT},  {"keepSnapshots", SCHEMA_COUNT},
-	{"maxSnapshotAgeMs", SCHEMA_COUNT}, {NULL},
-};
-
-static const struct schema tool_keys[] = {
-	{"preset", SCHEMA_STRING},
-	{"allow", SCHEMA_STRINGS},
-	{"deny", SCHEMA_STRINGS},
-	{NULL},
-};
-
-static const struct schema sandbox_keys[] = {
-	{"provider", SCHEMA_STRING},
-	{"image", SCHEMA_OBJECT, .members = image_keys},
-	{"resources", SCHEMA_OBJECT, .members = resource_keys},
-	{"network", SCHEMA_OBJECT, .members = network_keys},
-	{"lifecycle", SCHEMA_OBJECT, .members = lifecycle_keys},
-	{"scope", SCHEMA_STRING, .choices = scopes},
-	{"serializeTools", SCHEMA_BOOL},
-	{"tools", SCHEMA_OBJECT, .members = tool_keys},
-	{"runtime", SCHEMA_STRING},
 	{NULL},
 };
 
@@ -131,8 +107,8 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 }
 
 /* The strings of an array; they lie in the document. */
-static int spec_read_list(const json_t *image, const char *path, const char *key, size_t max,
-			  struct str **out, size_t *out_count, struct err *err)
+static int spec_read_list(const json_t *image, const char *path, const char *key, struct str **out,
+			  size_t *out_count, struct err *err)
 {
 	json_t *list = NULL;
 	json_t *item;
@@ -140,9 +116,6 @@ static int spec_read_list(const json_t *image, const char *path, const char *key
 
 	if (json_get_array(image, path, key, &list, err) < 0)
 		return -1;
-	if (json_array_size(list) > max)
-		return err_set(err, ERR_LIMIT, "%s%s%s: more than %zu", path, *path ? "." : "", key,
-			       max);
 	*out = calloc(json_array_size(list) + 1, sizeof(**out));
 	if (!*out)
 		abort();
@@ -154,30 +127,24 @@ static int spec_read_list(const json_t *image, const char *path, const char *key
 static int spec_read_resources(const json_t *image, const char *path, struct spec *out,
 			       struct err *err)
 {
+	struct schema_path at = schema_at_key(path, "resources");
 	json_t *resources = json_object_get(image, "resources");
 	int64_t memory = 0;
 	int64_t pids = 0;
-	const json_t *cpu = json_object_get(resources, "cpu");
-	double cpus = json_number_value(cpu);
 
-	if (json_get_int(resources, path, "memoryMb", &memory, err) < 0 ||
-	    json_get_int(resources, path, "pids", &pids, err) < 0)
+	if (json_get_int(resources, at.text, "memoryMb", &memory, err) < 0 ||
+	    json_get_int(resources, at.text, "pids", &pids, err) < 0)
 		return -1;
-	if (memory > SPEC_MEMORY_MAX_MB)
-		return err_set(err, ERR_INVALID, "%s%sresources.memoryMb: more than a pebibyte",
-			       path, *path ? "." : "");
-	if (cpu && !json_is_null(cpu) && !(cpus >= SPEC_CPU_MIN && cpus <= SPEC_CPU_MAX))
-		return err_set(err, ERR_INVALID, "%s%sresources.cpu: expected %g to %g", path,
-			       *path ? "." : "", SPEC_CPU_MIN, SPEC_CPU_MAX);
 	out->resources.memory_mb = (uint64_t)memory;
 	out->resources.pids = (uint64_t)pids;
-	out->resources.cpu = cpus;
+	out->resources.cpu = json_number_value(json_object_get(resources, "cpu"));
 	return 0;
 }
 
 static int spec_read_secrets(const json_t *image, const char *path, struct spec *out,
 			     struct err *err)
 {
+	struct schema_path list_at = schema_at_key(path, "secrets");
 	json_t *list = NULL;
 	const json_t *item;
 	size_t i;
@@ -189,12 +156,11 @@ static int spec_read_secrets(const json_t *image, const char *path, struct spec 
 		abort();
 	json_array_foreach(list, i, item)
 	{
-		char at[64];
+		struct schema_path at = schema_at_item(list_at.text, i);
 		struct spec_secret *secret = &out->secrets[i];
 
-		(void)snprintf(at, sizeof(at), "%.32s%ssecrets[%zu]", path, *path ? "." : "", i);
-		if (json_need_string(item, at, "id", &secret->id, err) < 0 ||
-		    json_get_bool(item, at, "required", &secret->required, err) < 0)
+		if (json_need_string(item, at.text, "id", &secret->id, err) < 0 ||
+		    json_get_bool(item, at.text, "required", &secret->required, err) < 0)
 			return -1;
 	}
 	out->secret_count = json_array_size(list);
@@ -204,21 +170,18 @@ static int spec_read_secrets(const json_t *image, const char *path, struct spec 
 static int spec_read_rebake(const json_t *image, const char *path, struct spec *out,
 			    struct err *err)
 {
-	char at[64];
+	struct schema_path at = schema_at_key(path, "rebake");
 	json_t *rebake = NULL;
 	struct cron cron;
 	int found = json_get_object(image, path, "rebake", &rebake, err);
 
 	if (found <= 0)
 		return found;
-	(void)snprintf(at, sizeof(at), "%.48s%srebake", path, *path ? "." : "");
-	if (json_need_string(rebake, at, "cron", &out->rebake.cron, err) < 0 ||
-	    json_get_int(rebake, at, "jitterMs", &out->rebake.jitter_ms, err) < 0)
+	if (json_need_string(rebake, at.text, "cron", &out->rebake.cron, err) < 0 ||
+	    json_get_int(rebake, at.text, "jitterMs", &out->rebake.jitter_ms, err) < 0)
 		return -1;
 	if (cron_parse(out->rebake.cron, &cron, err) < 0)
-		return err_ctx(err, "%s.cron", at);
-	if (out->rebake.jitter_ms > SPEC_JITTER_MAX_MS)
-		return err_set(err, ERR_INVALID, "%s.jitterMs: expected at most a day", at);
+		return err_at(err, at.text, "cron");
 	return 0;
 }
 
@@ -229,7 +192,7 @@ static int spec_read_base(const json_t *image, const char *path, struct spec *ou
 	if (json_need_string(image, path, "base", &out->base, err) < 0)
 		return -1;
 	if (reference_parse(out->base, &reference, err) < 0)
-		return err_ctx(err, "%s%sbase", path, *path ? "." : "");
+		return err_at(err, path, "base");
 	return 0;
 }
 
@@ -243,7 +206,7 @@ static int spec_read_platform(const json_t *image, const char *path, struct spec
 	if (found <= 0)
 		return found;
 	if (platform_parse(text, &out->platform, err) < 0)
-		return err_ctx(err, "%s%splatform", path, *path ? "." : "");
+		return err_at(err, path, "platform");
 	return 0;
 }
 
@@ -261,10 +224,8 @@ static int spec_read_image(const json_t *image, const char *path, struct spec *o
 	out->timeout_ms = SPEC_TIMEOUT_DEFAULT_MS;
 	out->source_date_epoch = SPEC_EPOCH_OF_BASE;
 	if (spec_read_base(image, path, out, err) < 0 ||
-	    spec_read_list(image, path, "steps", SPEC_STEPS_MAX, &out->steps, &out->step_count,
-			   err) < 0 ||
-	    spec_read_list(image, path, "push", SPEC_PUSH_MAX, &out->push, &out->push_count, err) <
-		    0 ||
+	    spec_read_list(image, path, "steps", &out->steps, &out->step_count, err) < 0 ||
+	    spec_read_list(image, path, "push", &out->push, &out->push_count, err) < 0 ||
 	    spec_read_platform(image, path, out, err) < 0 ||
 	    spec_read_compression(image, path, out, err) < 0 ||
 	    spec_read_resources(image, path, out, err) < 0 ||
@@ -274,49 +235,14 @@ static int spec_read_image(const json_t *image, const char *path, struct spec *o
 	    json_get_int(image, path, "timeoutMs", &out->timeout_ms, err) < 0 ||
 	    json_get_bool(image, path, "reproducible", &out->reproducible, err) < 0)
 		return -1;
-	return spec_refuse_later(image, path, err);
+	return 0;
 }
 
-/* [a-z0-9]+([._-][a-z0-9]+)* */
-static bool spec_is_slug(struct str slug)
+int spec_check_image(const json_t *image, const char *path, struct err *err)
 {
-	bool separator = true;
+	auto_spec struct spec ignored = {0};
 
-	for (size_t i = 0; i < slug.len; i++) {
-		unsigned char c = (unsigned char)slug.ptr[i];
-		bool plain = isdigit(c) || (c >= 'a' && c <= 'z');
-
-		if (!plain && (separator || (c != '.' && c != '_' && c != '-')))
-			return false;
-		separator = !plain;
-	}
-	return slug.len > 0 && slug.len <= SPEC_SLUG_MAX && !separator;
-}
-
-static void spec_warn(struct spec *out, const char *path, const char *key)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof(text), "%s%s%.60s: unknown key, kept and not used", path,
-		       *path ? "." : "", key);
-	json_array_append_new(out->warnings, json_from_str(str_of(text)));
-}
-
-static void spec_warn_unknown(json_t *object, const char *const *known, const char *path,
-			      struct spec *out)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach(object, key, value)
-	{
-		size_t i = 0;
-
-		while (known[i] && strcmp(known[i], key) != 0)
-			i++;
-		if (!known[i])
-			spec_warn(out, path, key);
-	}
+	return spec_read_image(image, path, &ignored, err);
 }
 
 /* A machine's keys are no bake's; whoever wrote them may think otherwise. */
@@ -339,80 +265,47 @@ static void spec_warn_unused(json_t *sandbox, const char *path, struct spec *out
 			json_sprintf("%s: a bake uses image alone, not %s", path, text));
 }
 
-static int spec_check_subagents(const json_t *agent, const char *path, struct err *err)
-{
-	json_t *list = NULL;
-	json_t *item;
-	size_t i;
-
-	if (json_get_array(agent, path, "subagents", &list, err) < 0)
-		return -1;
-	json_array_foreach(list, i, item)
-	{
-		if (!json_is_object(item))
-			return err_set(err, ERR_INVALID,
-				       "%s%ssubagents[%zu]: expected an object, "
-				       "found %s",
-				       path, *path ? "." : "", i,
-				       json_type_name(json_typeof(item)));
-	}
-	return 0;
-}
-
 static int spec_read_agent(json_t *agent, const char *path, struct spec *out, struct err *err)
 {
-	static const char *const known[] = {"slug",    "model",     "system",
-					    "sandbox", "subagents", NULL};
-	char at[64];
-	char image_at[64];
-	struct str system;
+	const struct agent_spec_rules rules = {.path = path, .host_files = true};
+	struct schema_path at = schema_at_key(path, "sandbox");
+	struct schema_path image_at = schema_at_key(at.text, "image");
 	json_t *sandbox;
 	json_t *image;
 
-	if (json_need_string(agent, path, "slug", &out->slug, err) < 0 ||
-	    json_get_string(agent, path, "system", &system, err) < 0 ||
+	if (agent_spec_check(agent, &rules, out->warnings, err) < 0 ||
+	    json_need_string(agent, path, "slug", &out->slug, err) < 0 ||
 	    json_need_object(agent, path, "sandbox", &sandbox, err) < 0 ||
-	    spec_check_subagents(agent, path, err) < 0)
+	    json_need_object(sandbox, at.text, "image", &image, err) < 0)
 		return -1;
-	if (!spec_is_slug(out->slug))
-		return err_set(err, ERR_INVALID,
-			       "%s%sslug: expected lower-case letters and digits, with single . _ "
-			       "or - between them, at most %zu",
-			       path, *path ? "." : "", SPEC_SLUG_MAX);
-	(void)snprintf(at, sizeof(at), "%s%ssandbox", path, *path ? "." : "");
-	(void)snprintf(image_at, sizeof(image_at), "%.50s.image", at);
-	if (schema_check(sandbox, sandbox_keys, at, err) < 0 ||
-	    json_need_object(sandbox, at, "image", &image, err) < 0)
+	spec_warn_unused(sandbox, at.text, out);
+	if (spec_read_image(image, image_at.text, out, err) < 0)
 		return -1;
-	spec_warn_unknown(agent, known, path, out);
-	spec_warn_unused(sandbox, at, out);
-	return spec_read_image(image, image_at, out, err);
+	return spec_refuse_later(image, image_at.text, err);
 }
 
 static int spec_read(struct spec *out, struct err *err)
 {
-	static const char *const known[] = {"agent", NULL};
 	json_t *document = out->document;
-	json_t *agent;
+	struct agent_spec_found agent;
 
 	if (!json_is_object(document))
-		return err_set(err, ERR_INVALID, "expected an object, found %s",
-			       json_type_name(json_typeof(document)));
-	if (json_object_get(document, "agent")) {
-		if (json_need_object(document, "", "agent", &agent, err) < 0)
+		return err_wrong(err, "an object", "expected an object, found %s",
+				 json_type_name(json_typeof(document)));
+	if (json_object_get(document, "agent") || json_object_get(document, "sandbox") ||
+	    json_object_get(document, "slug")) {
+		if (agent_spec_find(document, out->warnings, &agent, err) < 0)
 			return -1;
-		spec_warn_unknown(document, known, "", out);
-		return spec_read_agent(agent, "agent", out, err);
+		return spec_read_agent(agent.agent, agent.path, out, err);
 	}
-	if (json_object_get(document, "sandbox") || json_object_get(document, "slug"))
-		return spec_read_agent(document, "", out, err);
 	if (json_object_get(document, "image"))
 		return err_set(err, ERR_INVALID,
 			       "image: give the agent around the sandbox, or just "
 			       "the image's own object");
-	if (schema_check(document, image_keys, "", err) < 0)
+	if (schema_check(document, spec_image_keys, "", err) < 0 ||
+	    spec_read_image(document, "", out, err) < 0)
 		return -1;
-	return spec_read_image(document, "", out, err);
+	return spec_refuse_later(document, "", err);
 }
 
 int spec_parse(struct str text, struct spec *out, struct err *err)

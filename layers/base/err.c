@@ -34,13 +34,20 @@ static const struct {
 	[ERR_CANCELLED] = {"Cancelled", 130, 409},
 };
 
+static void err_begin(struct err *err, enum err_kind kind, int os)
+{
+	err->kind = kind;
+	err->os = os;
+	err->path[0] = '\0';
+	err->expected[0] = '\0';
+}
+
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
 	va_list ap;
 
 	assert(kind != ERR_NONE);
-	err->kind = kind;
-	err->os = 0;
+	err_begin(err, kind, 0);
 	va_start(ap, fmt);
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
@@ -79,8 +86,7 @@ int err_os(struct err *err, int os, const char *fmt, ...)
 	va_list ap;
 	size_t used;
 
-	err->kind = limit->kind;
-	err->os = os;
+	err_begin(err, limit->kind, os);
 	va_start(ap, fmt);
 	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
@@ -108,6 +114,27 @@ int err_ctx(struct err *err, const char *fmt, ...)
 	used = strlen(err->text);
 	(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s", inner);
 	return -1;
+}
+
+int err_wrong(struct err *err, const char *expected, const char *fmt, ...)
+{
+	va_list ap;
+
+	err_begin(err, ERR_INVALID, 0);
+	(void)snprintf(err->expected, sizeof(err->expected), "%s", expected);
+	va_start(ap, fmt);
+	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_at(struct err *err, const char *path, const char *key)
+{
+	const char *name = key ? key : "";
+
+	(void)snprintf(err->path, sizeof(err->path), "%s%s%s", path, *path && *name ? "." : "",
+		       name);
+	return err->path[0] ? err_ctx(err, "%s", err->path) : -1;
 }
 
 const char *err_name(enum err_kind kind)

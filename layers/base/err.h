@@ -47,10 +47,16 @@ enum err_kind {
 	ERR_CANCELLED,    /* somebody asked for that */
 };
 
+#define ERR_PATH_MAX ((size_t)160)
+#define ERR_EXPECTED_MAX ((size_t)192)
+
 struct err {
 	enum err_kind kind;
 	int os;
 	char text[512];
+	/* Of a document that is wrong, and in text, too; "" where nothing is known: */
+	char path[ERR_PATH_MAX];         /* which part of it, "image.steps[2]" */
+	char expected[ERR_EXPECTED_MAX]; /* what belongs there, "a string" */
 };
 
 /* Record a failure. Always returns -1, so it can be the return statement. */
@@ -68,11 +74,22 @@ int err_os(struct err *err, int os, const char *fmt, ...) PRINTF(3, 4);
 /* Put "context: " in front of an error that is already set. Returns -1. */
 int err_ctx(struct err *err, const char *fmt, ...) PRINTF(2, 3);
 
+/* ERR_INVALID, with what was expected, which the message says as well. Returns -1. */
+int err_wrong(struct err *err, const char *expected, const char *fmt, ...) PRINTF(3, 4);
+
+/*
+ * What is wrong is this part of a document: err_ctx() with "path.key" (either may
+ * be empty, key may be NULL), which err->path remembers. Returns -1.
+ */
+int err_at(struct err *err, const char *path, const char *key);
+
 /* What clang's analyzer cannot see from here: that these never return 0. */
 #if defined(__clang_analyzer__) && !defined(ERR_ITSELF)
 #define err_set(...) ((void)err_set(__VA_ARGS__), -1)
 #define err_os(...) ((void)err_os(__VA_ARGS__), -1)
 #define err_ctx(...) ((void)err_ctx(__VA_ARGS__), -1)
+#define err_wrong(...) ((void)err_wrong(__VA_ARGS__), -1)
+#define err_at(...) ((void)err_at(__VA_ARGS__), -1)
 #endif
 
 /* How the front doors show a kind: its name to clients, the exit code, the HTTP status. */

@@ -4,6 +4,29 @@
 #include <malloc.h>
 #include <string.h>
 
+/* jansson recurses; so do those who walk what it made, on whatever stack they have. */
+static bool json_is_deep(struct str text)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+
+		if (c == '"')
+			in_string = !in_string;
+		else if (in_string)
+			i += c == '\\';
+		else if (c == '[' || c == '{')
+			depth++;
+		else if ((c == ']' || c == '}') && depth > 0)
+			depth--;
+		if (depth > JSON_DEPTH_MAX)
+			return true;
+	}
+	return false;
+}
+
 int json_parse(struct str text, size_t max, json_t **out, struct err *err)
 {
 	json_error_t why;
@@ -11,6 +34,9 @@ int json_parse(struct str text, size_t max, json_t **out, struct err *err)
 
 	if (text.len > max)
 		return err_set(err, ERR_LIMIT, "JSON document of more than %zu bytes", max);
+	if (json_is_deep(text))
+		return err_set(err, ERR_INVALID, "JSON document of more than %d levels",
+			       JSON_DEPTH_MAX);
 	value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &why);
 	if (!value && json_error_code(&why) == json_error_null_character)
 		return err_set(err, ERR_INVALID, "line %d column %d: \\u0000 is not allowed",
@@ -60,24 +86,19 @@ const char *json_type_name(json_type type)
 	return names[type];
 }
 
-static int json_wrong(const char *path, const char *key, const char *what, struct err *err)
-{
-	return err_set(err, ERR_INVALID, "%s%s%s: %s", path, *path ? "." : "", key, what);
-}
-
 static int json_get(const json_t *object, const char *path, const char *key, json_type type,
 		    json_t **out, struct err *err)
 {
 	json_t *value = json_object_get(object, key);
-	char what[64];
+	const char *expected = json_type_name(type);
 
 	if (!value || json_is_null(value))
 		return 0;
 	if (json_typeof(value) != type &&
 	    !(type == JSON_TRUE && json_typeof(value) == JSON_FALSE)) {
-		(void)snprintf(what, sizeof(what), "expected %s, found %s", json_type_name(type),
-			       json_type_name(json_typeof(value)));
-		return json_wrong(path, key, what, err);
+		(void)err_wrong(err, expected, "expected %s, found %s", expected,
+				json_type_name(json_typeof(value)));
+		return err_at(err, path, key);
 	}
 	*out = value;
 	return 1;
@@ -128,35 +149,41 @@ int json_get_array(const json_t *object, const char *path, const char *key, json
 	return json_get(object, path, key, JSON_ARRAY, out, err);
 }
 
-static int json_needed(int found, const char *path, const char *key, struct err *err)
+static int json_needed(int found, json_type type, const char *path, const char *key,
+		       struct err *err)
 {
-	if (found == 0)
-		return json_wrong(path, key, "missing", err);
-	return found < 0 ? -1 : 0;
+	const char *expected = json_type_name(type);
+
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	(void)err_wrong(err, expected, "missing; expected %s", expected);
+	return err_at(err, path, key);
 }
 
 int json_need_string(const json_t *object, const char *path, const char *key, struct str *out,
 		     struct err *err)
 {
-	return json_needed(json_get_string(object, path, key, out, err), path, key, err);
+	return json_needed(json_get_string(object, path, key, out, err), JSON_STRING, path, key,
+			   err);
 }
 
 int json_need_int(const json_t *object, const char *path, const char *key, int64_t *out,
 		  struct err *err)
 {
-	return json_needed(json_get_int(object, path, key, out, err), path, key, err);
+	return json_needed(json_get_int(object, path, key, out, err), JSON_INTEGER, path, key, err);
 }
 
 int json_need_object(const json_t *object, const char *path, const char *key, json_t **out,
 		     struct err *err)
 {
-	return json_needed(json_get_object(object, path, key, out, err), path, key, err);
+	return json_needed(json_get_object(object, path, key, out, err), JSON_OBJECT, path, key,
+			   err);
 }
 
 int json_need_array(const json_t *object, const char *path, const char *key, json_t **out,
 		    struct err *err)
 {
-	return json_needed(json_get_array(object, path, key, out, err), path, key, err);
+	return json_needed(json_get_array(object, path, key, out, err), JSON_ARRAY, path, key, err);
 }
 
 static void json_free_wiped(void *ptr)

@@ -2,8 +2,8 @@
 /*
  * json.h - JSON documents read with care and written one way.
  *
- * A document from outside is parsed whole under a ceiling, without duplicate
- * keys and without NUL in strings. The getters judge presence and type and
+ * A document from outside is parsed whole under ceilings of size and depth,
+ * without duplicate keys and without NUL in strings. The getters judge presence and type and
  * name the path of what is wrong ("image.steps[2]: expected a string").
  *
  * Ownership: json_get_*() lend what belongs to the document. A json_t * that
@@ -18,6 +18,8 @@
 #include <stdint.h>
 
 DEFINE_AUTO(json, json_t *, json_decref);
+
+#define JSON_DEPTH_MAX 128 /* levels; what people write has ten */
 
 /* Parse one document. ERR_INVALID names line and column; ERR_LIMIT above max. */
 int json_parse(struct str text, size_t max, json_t **out, struct err *err) MUST_CHECK;

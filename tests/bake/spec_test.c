@@ -17,7 +17,8 @@ static const char seed[] =
 	"  \"network\": {\"egress\": {\"mode\": \"allow\", \"allow\": [\"github.com\"]}},\n"
 	"  \"lifecycle\": {\"idleAfterMs\": 900000, \"onIdle\": \"snapshot\", \"keepSnapshots\": "
 	"2}},\n"
-	" \"subagents\": [{\"kind\": \"derived\", \"name\": \"review\"}]}";
+	" \"subagents\": [{\"kind\": \"derived\", \"name\": \"review\", \"extends\": "
+	"\"parent\"}]}";
 
 static void check_seed(const struct spec *spec)
 {
@@ -136,7 +137,8 @@ static const struct {
 	{IMAGE("\"timeoutMs\": 0"), ERR_INVALID, "timeoutMs: expected at least 1"},
 	{IMAGE("\"resources\": {\"memory\": 1}"), ERR_INVALID,
 	 "resources.memory: unknown key; did you mean memoryMb?"},
-	{IMAGE("\"resources\": {\"cpu\": 0}"), ERR_INVALID, "resources.cpu: expected more than 0"},
+	{IMAGE("\"resources\": {\"cpu\": 0}"), ERR_INVALID,
+	 "resources.cpu: expected 0.001 to 4096, found 0"},
 	{IMAGE("\"resources\": {\"cpu\": 0.0004}"), ERR_INVALID,
 	 "resources.cpu: expected 0.001 to 4096"},
 	{IMAGE("\"resources\": {\"cpu\": 4096.5}"), ERR_INVALID, "resources.cpu: expected 0.001"},
@@ -155,7 +157,7 @@ static const struct {
 	{IMAGE("\"rebake\": {\"cron\": \"@daily\"}"), ERR_INVALID,
 	 "rebake.cron: expected five fields"},
 	{IMAGE("\"rebake\": {\"cron\": \"0 0 * * *\", \"jitterMs\": 86400001}"), ERR_INVALID,
-	 "rebake.jitterMs: expected at most a day"},
+	 "rebake.jitterMs: expected at most 86400000"},
 	{IMAGE("\"secrets\": [\"x\"]"), ERR_INVALID, "secrets[0]: expected an object"},
 	{IMAGE("\"platform\": \"amd64\""), ERR_INVALID, "platform: "},
 	{"{\"steps\": []}", ERR_INVALID, "base: missing"},

@@ -44,6 +44,26 @@ static void a_document_above_the_ceiling_is_not_read(void **state)
 	check_err(json_parse(STR("[1, 2, 3]"), 8, &value, &err), &err, ERR_LIMIT);
 }
 
+static void a_document_of_many_levels_is_not_read(void **state)
+{
+	static const char strings[] = "[\"[[[[\\\"[[[[\", \"{{{{\"]";
+	AUTO(json) json_t *value = NULL;
+	char text[2 * JSON_DEPTH_MAX + 3];
+	json_t *none = NULL;
+	struct err err = {0};
+
+	(void)state;
+	memset(text, '[', JSON_DEPTH_MAX + 1);
+	memset(text + JSON_DEPTH_MAX + 1, ']', JSON_DEPTH_MAX + 1);
+	check_ok(json_parse((struct str){text + 1, sizeof(text) - 3}, sizeof(text), &value, &err),
+		 &err);
+	check_err(json_parse((struct str){text, sizeof(text) - 1}, sizeof(text), &none, &err), &err,
+		  ERR_INVALID);
+	assert_non_null(strstr(err.text, "levels"));
+	json_decref(value);
+	check_ok(json_parse(str_of(strings), sizeof(strings), &value, &err), &err);
+}
+
 static void getters_tell_absence_from_a_wrong_type(void **state)
 {
 	AUTO(json) json_t *value = NULL;
@@ -63,8 +83,10 @@ static void getters_tell_absence_from_a_wrong_type(void **state)
 	assert_false(flag);
 	check_err(json_get_string(value, "top", "n", &text, &err), &err, ERR_INVALID);
 	assert_string_equal(err.text, "top.n: expected a string, found an integer");
+	assert_string_equal(err.path, "top.n");
+	assert_string_equal(err.expected, "a string");
 	check_err(json_need_int(value, "", "absent", &number, &err), &err, ERR_INVALID);
-	assert_string_equal(err.text, "absent: missing");
+	assert_string_equal(err.text, "absent: missing; expected an integer");
 }
 
 static void bytes_outside_utf8_become_replacements(void **state)
@@ -83,6 +105,7 @@ int main(void)
 		cmocka_unit_test(the_canonical_form_has_sorted_keys_and_no_blanks),
 		cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
 		cmocka_unit_test(a_document_above_the_ceiling_is_not_read),
+		cmocka_unit_test(a_document_of_many_levels_is_not_read),
 		cmocka_unit_test(getters_tell_absence_from_a_wrong_type),
 		cmocka_unit_test(bytes_outside_utf8_become_replacements),
 	};

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tool.h - the tools of a sandbox, by name.
+ *
+ * The catalogue is static: it is shown without a machine. A spec narrows what
+ * of it may be called.
+ */
+#pragma once
+
+/* The thirteen names, and those of the presets; each list ends with NULL. */
+extern const char *const tool_names[];
+extern const char *const tool_presets[];
