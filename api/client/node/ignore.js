@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ignore.js - what a .dockerignore hides, by the rules of bake/ignore_priv.h:
+ * of those that match a path, or a directory on the way to it, the last one
+ * decides; one with `!` in front lets it be seen again, also where its
+ * directory is hidden.
+ */
+import { InvalidArgument, TooLarge } from "../errors.js";
+import { BELOW, HIT, Pattern } from "./pattern.js";
+
+const RULES_MAX = 10_000;
+
+export const SEEN = 0;
+export const HIDDEN_TOP = 1; /* but a rule may show something below it */
+export const HIDDEN = 2; /* and so is all below it */
+
+function trim(text) {
+	return text.replace(/^[ \t-\r]+|[ \t-\r]+$/g, "");
+}
+
+function ruleOf(text, line) {
+	const shows = text.startsWith("!");
+	const pattern = shows ? trim(text.slice(1)) : text;
+
+	if (pattern === "")
+		throw new InvalidArgument("a pattern is missing behind !");
+	if (pattern.includes("\0"))
+		throw new InvalidArgument("a pattern holds a NUL byte");
+	return { shows, line, pattern: new Pattern(pattern) };
+}
+
+function readRule(text, line) {
+	try {
+		return ruleOf(text, line);
+	} catch (error) {
+		error.message = `.dockerignore line ${line}: ${error.message}`;
+		throw error;
+	}
+}
+
+export class Ignore {
+	#rules = [];
+
+	/* The file's bytes, as a string of them. */
+	constructor(text) {
+		const lines = text.replace(/^\xef\xbb\xbf/, "").split("\n");
+
+		for (const [i, line] of lines.entries()) {
+			const rule = line.startsWith("#") ? "" : trim(line);
+
+			if (rule !== "")
+				this.#rules.push(readRule(rule, i + 1));
+			if (this.#rules.length > RULES_MAX)
+				throw new TooLarge(`.dockerignore line ${i + 1}: more than ${RULES_MAX} patterns`);
+		}
+	}
+
+	/* Of a relative and clean path: { verdict, line }, the line being that of the rule which hides it. */
+	judge(path) {
+		let shownBelow = false;
+
+		for (let i = this.#rules.length - 1; i >= 0; i--) {
+			const { shows, line, pattern } = this.#rules[i];
+			const reach = pattern.try(path);
+
+			if (reach === BELOW)
+				shownBelow ||= shows;
+			if (reach === HIT)
+				return shows ? { verdict: SEEN } : { verdict: shownBelow ? HIDDEN_TOP : HIDDEN, line };
+		}
+		return { verdict: SEEN };
+	}
+}
