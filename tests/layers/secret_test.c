@@ -40,14 +40,17 @@ static void mark_write(char *out)
 
 static size_t count_in(const char *bytes, size_t len)
 {
+	const char *end = bytes + len;
 	size_t found = 0;
 
-	for (size_t at = 0; at + MARK_LEN <= len; at++) {
+	while ((bytes = memchr(bytes, turned[0] ^ 1, (size_t)(end - bytes)))) {
+		size_t most = (size_t)(end - bytes) < MARK_LEN ? (size_t)(end - bytes) : MARK_LEN;
 		size_t same = 0;
 
-		while (same < MARK_LEN && bytes[at + same] == (turned[same] ^ 1))
+		while (same < most && bytes[same] == (turned[same] ^ 1))
 			same++;
 		found += same == MARK_LEN;
+		bytes++;
 	}
 	return found;
 }
