@@ -67,7 +67,7 @@ begin() # starts a job, and sets parent to its process
 	parent=$!
 	servers+=("$parent")
 	exec {input}>"$work/in.$1"
-	wait_for 30 grep -q '^log begun' "$work/out.$1"
+	wait_for 60 grep -q '^log begun' "$work/out.$1"
 }
 begin cancel
 echo stop >&"$input"
@@ -76,12 +76,12 @@ same "a cancelled job ends as such" "$status" 130
 nothing_left "a cancelled job leaves nothing"
 begin parent
 kill -9 "$parent"
-nothing_left "a job whose parent dies leaves nothing" 20
+nothing_left "a job whose parent dies leaves nothing"
 begin child
 kill -9 "$(pgrep -P "$parent" -x hearth)"
 wait "$parent" || status=$?
 same "a job that dies may be tried again" "$status" 75
-nothing_left "a job that dies leaves nothing" 20
+nothing_left "a job that dies leaves nothing"
 holds "a job that is started again finds the steps that were made" "$(cat "$work/out.child")" '^running 1/2 cached RUN echo first'
 
 # Between its result and its publishing a job keeps what it made from a collector.
@@ -89,7 +89,7 @@ agent "$work/e.json" base:1 'RUN echo kept >/kept'
 "$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$work/e.json" version=9 keep="$work/go" < <(exec sleep 60) >"$work/out.e" 2>&1 &
 parent=$!
 servers+=("$parent")
-wait_for 30 grep -q '^result' "$work/out.e"
+wait_for 60 grep -q '^result' "$work/out.e"
 hearth gc --all >/dev/null 2>&1
 touch "$work/go"
 status=0

@@ -133,7 +133,7 @@ judge() # ROUND JOB...
 	[[ " ${*:2} " != *" bake "* ]] || [ "$(layers "$(round "$1")")" = "$expected" ] || wrong "other layers" "$@"
 	spec "$work/sweep.json" "$base" "ENV ROUND=$1" "RUN echo this one sweeps"
 	bake "$work/sweep.json" >/dev/null || wrong "no bake" "$@"
-	wait_for 5 "$here/leftovers.py" "$HEARTH_DATA" || wrong "$("$here/leftovers.py" "$HEARTH_DATA")" "$@"
+	wait_for 60 "$here/leftovers.py" "$HEARTH_DATA" || wrong "$("$here/leftovers.py" "$HEARTH_DATA")" "$@"
 }
 
 # The store is clean, the layers are what they have to be, and the pulled image runs.

@@ -98,7 +98,7 @@ refused() # SENTENCE CODE[|CODE] PHRASE COMMAND...: fails with this exit code, a
 	fi
 }
 
-wait_for() # SECONDS COMMAND...: until it succeeds
+wait_for() # SECONDS COMMAND...: until it succeeds; a minute is what a busy machine may take
 {
 	local end=$((SECONDS + $1))
 	shift
@@ -111,7 +111,7 @@ wait_for() # SECONDS COMMAND...: until it succeeds
 nothing_left() # SENTENCE
 {
 	# A step's worker ends by itself when nobody listens, but it takes a moment.
-	wait_for "${2:-5}" "$here/leftovers.py" "$HEARTH_DATA" || true
+	wait_for 60 "$here/leftovers.py" "$HEARTH_DATA" || true
 	check "$1" "$here/leftovers.py" "$HEARTH_DATA"
 }
 
@@ -152,9 +152,18 @@ debian_base() # made once a build tree; sets debian to a layout
 	"$root/scripts/debian-base.sh" "$debian"
 }
 
-free_port()
+free_port() # that no connection takes before its server does: the kernel gives those higher ones
 {
-	python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])'
+	python3 - <<'PY'
+import random, socket
+while True:
+    try:
+        with socket.create_server(("127.0.0.1", random.randrange(10000, 32000))) as server:
+            print(server.getsockname()[1])
+            break
+    except OSError:
+        pass
+PY
 }
 
 start_registry() # sets registry to HOST:PORT; blobs lie in $work/registry
@@ -167,7 +176,7 @@ storage: {filesystem: {rootdirectory: $work/registry}, delete: {enabled: true}}
 http: {addr: "$registry"}
 YAML
 	serve docker-registry serve "$work/registry.yml"
-	wait_for 10 curl -fsS "http://$registry/v2/" || { cat "$work/servers.log"; exit 1; }
+	wait_for 60 curl -fsS "http://$registry/v2/" || { cat "$work/servers.log"; exit 1; }
 }
 
 push() # LAYOUT:TAG NAME: to the registry
@@ -191,7 +200,7 @@ start_git() # serves $work/git/handbook.git; sets git_port
 	git -C "$checkout" -c user.name=t -c user.email=t@example.test commit -q -m 'handbook: begin'
 	git -C "$checkout" push -q origin HEAD:main
 	serve "$root/examples/serve-git.py" "$work/git" "$work/git/port"
-	wait_for 10 test -e "$work/git/port"
+	wait_for 60 test -e "$work/git/port"
 	# shellcheck disable=SC2034 # for the cases
 	git_port=$(cat "$work/git/port")
 }

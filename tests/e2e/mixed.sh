@@ -8,7 +8,7 @@ mkdir "$work/www"
 echo flag >"$work/www/flag"
 port=$(free_port)
 serve python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$port"
-wait_for 10 curl -fsS "http://127.0.0.1:$port/flag"
+wait_for 60 curl -fsS "http://127.0.0.1:$port/flag"
 spec "$work/a.json" "$base" "RUN head -c 16 /dev/urandom | sha256sum > /one" "RUN cp /one /two" \
 	"RUN wget -q -O /flag http://flag.example.test/flag && cat /one > /three"
 up=(--add-host "flag.example.test=127.0.0.1:$port")

@@ -58,11 +58,11 @@ spec "$work/late.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=lo
 spec "$work/peek.json" "$base" 'RUN --mount=type=cache,id=l,target=/c,sharing=private [ ! -e /c/held ] && echo private'
 "$HEARTH" bake "$work/hold.json" --progress plain >"$work/hold.log" 2>&1 &
 holder=$!
-wait_for 20 grep -q '\] held' "$work/hold.log"
+wait_for 60 grep -q '\] held' "$work/hold.log"
 "$HEARTH" bake "$work/late.json" --progress plain >"$work/late.log" 2>&1 &
 late=$!
 check "a locked cache is waited for, and the log says so" \
-	wait_for 20 grep -q 'waiting for the cache l, which another step is using' "$work/late.log"
+	wait_for 60 grep -q 'waiting for the cache l, which another step is using' "$work/late.log"
 holds "a private one is another one meanwhile" "$(hearth bake "$work/peek.json" --progress plain 2>&1)" '\] private'
 kill -INT "$late"
 status=0
@@ -71,7 +71,7 @@ same "a cancel ends the waiting" "$status" 130
 check "which the one that has it does not notice" kill -0 "$holder"
 "$HEARTH" bake "$work/late.json" --progress plain >"$work/late.log" 2>&1 &
 late=$!
-wait_for 20 grep -q 'waiting for the cache' "$work/late.log"
+wait_for 60 grep -q 'waiting for the cache' "$work/late.log"
 cache=$(dirname "$(compgen -G "$HEARTH_DATA/caches/*/data/held")")
 touch "$cache/go"
 status=0
@@ -84,7 +84,7 @@ same "then the next one has it alone" "$status" 0
 # A bake that is killed while its step holds one.
 "$HEARTH" bake "$work/hold.json" --no-cache --progress plain >"$work/hold.log" 2>&1 &
 holder=$!
-wait_for 20 grep -q '\] held' "$work/hold.log"
+wait_for 60 grep -q '\] held' "$work/hold.log"
 kill -KILL "$holder"
 wait "$holder" 2>/dev/null || true
 nothing_left "a killed bake leaves nothing"
@@ -134,7 +134,7 @@ check "no secret is in the data directory, its logs and records included" absent
 spec "$work/hold.json" "$base" 'RUN --mount=type=secret,id=token --mount=type=secret,id=token,env=T echo started; sleep 600'
 "$HEARTH" bake "$work/hold.json" --progress plain "${given[@]}" >"$work/hold.log" 2>&1 &
 holder=$!
-wait_for 20 grep -q '\] started' "$work/hold.log"
+wait_for 60 grep -q '\] started' "$work/hold.log"
 told()
 {
 	! cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -qFf "$work/token"

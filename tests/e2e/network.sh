@@ -8,7 +8,7 @@ mkdir "$work/www"
 echo served >"$work/www/page"
 port=$(free_port)
 serve python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$port"
-wait_for 10 curl -fsS "http://127.0.0.1:$port/page"
+wait_for 60 curl -fsS "http://127.0.0.1:$port/page"
 links=$(ip -o link | wc -l)
 rules=$(nft list ruleset)
 

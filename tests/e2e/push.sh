@@ -59,7 +59,7 @@ storage: {filesystem: {rootdirectory: $work/locked}}
 http: {addr: "$locked"}
 YAML
 serve docker-registry serve "$work/locked.yml"
-wait_for 10 curl -fsS -u me:secret "http://$locked/v2/"
+wait_for 60 curl -fsS -u me:secret "http://$locked/v2/"
 export DOCKER_CONFIG=$work/docker REGISTRY_AUTH_FILE=$work/auth.json
 mkdir "$DOCKER_CONFIG"
 to() { hearth push "$digest" "$locked/acme/agent:$1"; }

@@ -25,7 +25,7 @@ same "and gets all of the log" "$(grep -c '^\[1/1\] line' "$work/read")" 20000
 
 digest=$(hearth bake "$work/long.json" --progress plain 2> >(head -n 1 >/dev/null))
 holds "nor does one that leaves early" "$digest" '^sha256:'
-nothing_left "which leaves nothing" 15
+nothing_left "which leaves nothing"
 
 status=0
 hearth bake "$work/long.json" --no-cache 2>"$work/said" | true || status=${PIPESTATUS[0]}
@@ -47,14 +47,14 @@ os.execv(sys.argv[1], sys.argv[1:])
 PY
 	pid=$!
 	# shellcheck disable=SC2016 # for the inner shell
-	wait_for 30 bash -c 'test -e "$1"/machines/*/up/stalled' - "$HEARTH_DATA"
+	wait_for 60 bash -c 'test -e "$1"/machines/*/up/stalled' - "$HEARTH_DATA"
 	start=${EPOCHREALTIME/./}
 	kill -INT "$pid"
 	status=0
 	wait "$pid" || status=$?
 	ms=$(((${EPOCHREALTIME/./} - start) / 1000))
 	same "a bake whose display ($progress) nobody reads can be cancelled" "$status" 130
-	check "within four seconds ($ms ms)" test "$ms" -lt 4000
+	check "soon ($ms ms)" test "$ms" -lt 15000
 	nothing_left "and leaves nothing"
 done
 finish

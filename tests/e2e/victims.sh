@@ -30,7 +30,7 @@ kill_while_it_runs() # PROGRAM STEP: sets status, said and kills
 	"$HEARTH" bake "$work/sleep.json" --progress plain >"$work/out" 2>&1 &
 	local bake=$!
 	for ((kills = 0; kills < 9; kills++)); do
-		wait_for 30 eval "ended $bake || [ \"\$(asleep)\" -gt $kills ]" || cat "$work/out"
+		wait_for 60 eval "ended $bake || [ \"\$(asleep)\" -gt $kills ]" || cat "$work/out"
 		ended "$bake" && break
 		victim "$1" && kill -KILL "${pids[@]}"
 		wait_for 5 ended "$bake" || true
