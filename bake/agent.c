@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * agent.c - three tables; v is 1.
+ *
+ *	table         key                      members
+ *	agents        id                       slug, latest, digest (the latest version's),
+ *	                                       createdMs, updatedMs
+ *	agents.slugs  slug                     id
+ *	versions      id, big-endian version   atMs, digest, spec
+ */
+#include "bake/agent.h"
+
+#include "bake/agent_priv.h"
+#include "layers/base/clock.h"
+
+#include <endian.h>
+#include <inttypes.h>
+
+#define AGENTS "agents"
+#define AGENT_SLUGS "agents.slugs"
+#define VERSIONS "versions"
+
+struct agent_version_key {
+	char bytes[ID_TEXT_MAX - 1 + sizeof(uint64_t)];
+};
+
+static struct str agent_version_key(const struct agent *agent, int64_t number,
+				    struct agent_version_key *key)
+{
+	uint64_t big_endian = htobe64((uint64_t)number);
+
+	memcpy(key->bytes, agent->id, ID_TEXT_MAX - 1);
+	memcpy(key->bytes + ID_TEXT_MAX - 1, &big_endian, sizeof(big_endian));
+	return (struct str){key->bytes, sizeof(key->bytes)};
+}
+
+static int agent_get_digest(const json_t *record, struct digest *out, struct err *err)
+{
+	struct str text;
+
+	if (json_need_string(record, "", "digest", &text, err) < 0)
+		return -1;
+	return digest_parse(text, out, err);
+}
+
+static int agent_corrupt(struct str key, struct err *err)
+{
+	err->kind = ERR_CORRUPT;
+	return err_ctx(err, "record of agent " STR_FMT, STR_ARG(key));
+}
+
+static int agent_parse(struct str id, const json_t *record, struct agent *out, struct err *err)
+{
+	struct agent agent = {.latest = 0};
+	struct str slug;
+
+	if (json_need_string(record, "", "slug", &slug, err) < 0 ||
+	    json_need_int(record, "", "latest", &agent.latest, err) < 0 ||
+	    json_need_int(record, "", "createdMs", &agent.created_ms, err) < 0 ||
+	    json_need_int(record, "", "updatedMs", &agent.updated_ms, err) < 0 ||
+	    agent_get_digest(record, &agent.digest, err) < 0)
+		return agent_corrupt(id, err);
+	if (id.len != ID_TEXT_MAX - 1 || slug.len >= AGENT_SLUG_TEXT_MAX) {
+		(void)err_set(err, ERR_CORRUPT, "its id or its slug is too long");
+		return agent_corrupt(id, err);
+	}
+	memcpy(agent.id, id.ptr, id.len);
+	memcpy(agent.slug, slug.ptr, slug.len);
+	*out = agent;
+	return 0;
+}
+
+int agent_find_id(struct meta *meta, struct str name, char out[static ID_TEXT_MAX], struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	struct str id = name;
+	int found;
+
+	if (!id_is_valid(STR(AGENT_PREFIX), name)) {
+		if (name.len >= AGENT_SLUG_TEXT_MAX)
+			return 0;
+		found = meta_get(meta, AGENT_SLUGS, name, &record, err);
+		if (found != 1)
+			return found;
+		if (json_need_string(record, "", "id", &id, err) < 0)
+			return agent_corrupt(name, err);
+	}
+	if (id.len >= ID_TEXT_MAX)
+		return err_set(err, ERR_CORRUPT, "the id of " STR_FMT " is too long",
+			       STR_ARG(name));
+	memcpy(out, id.ptr, id.len);
+	out[id.len] = '\0';
+	return 1;
+}
+
+int agent_find(struct meta *meta, struct str name, struct agent *out, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	char id[ID_TEXT_MAX];
+	int found = agent_find_id(meta, name, id, err);
+
+	if (found == 1)
+		found = meta_get(meta, AGENTS, str_of(id), &record, err);
+	if (found == 1 && agent_parse(str_of(id), record, out, err) < 0)
+		return -1;
+	return found;
+}
+
+int agent_need(struct meta *meta, struct str name, struct agent *out, struct err *err)
+{
+	int found = agent_find(meta, name, out, err);
+
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "there is no agent \"%.*s\"",
+			       (int)(name.len < 80 ? name.len : 80), name.ptr);
+	return found < 0 ? -1 : 0;
+}
+
+int agent_need_version(struct meta *meta, const struct agent *agent, int64_t number,
+		       struct agent_version *out, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	struct agent_version version = {.number = number ? number : agent->latest};
+	struct agent_version_key key;
+	int found = meta_get(meta, VERSIONS, agent_version_key(agent, version.number, &key),
+			     &record, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "agent %s has no version %" PRId64 "; its latest is %" PRId64,
+			       agent->slug, number, agent->latest);
+	if (json_need_int(record, "", "atMs", &version.at_ms, err) < 0 ||
+	    json_need_object(record, "", "spec", &version.spec, err) < 0 ||
+	    agent_get_digest(record, &version.digest, err) < 0)
+		return agent_corrupt(str_of(agent->id), err);
+	(void)json_incref(version.spec);
+	*out = version;
+	return 0;
+}
+
+static void agent_set(json_t *record, const char *name, json_t *value)
+{
+	if (json_object_set_new(record, name, value) < 0)
+		abort(); /* only out of memory */
+}
+
+static void agent_set_digest(json_t *record, const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	agent_set(record, "digest", json_string(digest_format(digest, text)));
+}
+
+static void agent_set_instant(json_t *record, const char *name, int64_t ms)
+{
+	char text[CLOCK_TEXT_MAX];
+
+	agent_set(record, name, json_string(clock_format(ms, text)));
+}
+
+int agent_put(struct meta *meta, const struct agent *agent, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	AUTO(json) json_t *slug = json_pack("{s:i, s:s}", "v", 1, "id", agent->id);
+	int found = meta_get(meta, AGENTS, str_of(agent->id), &record, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		record = json_pack("{s:i}", "v", 1);
+	agent_set(record, "slug", json_string(agent->slug));
+	agent_set(record, "latest", json_integer(agent->latest));
+	agent_set(record, "createdMs", json_integer(agent->created_ms));
+	agent_set(record, "updatedMs", json_integer(agent->updated_ms));
+	agent_set_digest(record, &agent->digest);
+	if (meta_put(meta, AGENTS, str_of(agent->id), record, err) < 0)
+		return -1;
+	return meta_put(meta, AGENT_SLUGS, str_of(agent->slug), slug, err);
+}
+
+int agent_new_id(struct meta *meta, int64_t now_ms, char out[static ID_TEXT_MAX], struct err *err)
+{
+	return meta_new_id(meta, AGENTS, STR(AGENT_PREFIX), now_ms, out, err);
+}
+
+int agent_free_slug(struct meta *meta, const struct agent *agent, struct err *err)
+{
+	return meta_del(meta, AGENT_SLUGS, str_of(agent->slug), err) < 0 ? -1 : 0;
+}
+
+int agent_put_version(struct meta *meta, const struct agent *agent,
+		      const struct agent_version *version, struct err *err)
+{
+	AUTO(json)
+	json_t *record =
+		json_pack("{s:i, s:I, s:O}", "v", 1, "atMs", version->at_ms, "spec", version->spec);
+	struct agent_version_key key;
+
+	if (!record)
+		abort();
+	agent_set_digest(record, &version->digest);
+	return meta_put(meta, VERSIONS, agent_version_key(agent, version->number, &key), record,
+			err);
+}
+
+json_t *agent_format(const struct agent *agent, const struct agent_version *version)
+{
+	json_t *out = json_object();
+
+	agent_set(out, "id", json_string(agent->id));
+	agent_set(out, "slug", json_string(agent->slug));
+	agent_set(out, "version", json_integer(version->number));
+	agent_set(out, "latest", json_integer(agent->latest));
+	agent_set_instant(out, "createdAt", agent->created_ms);
+	agent_set_instant(out, "appendedAt", version->at_ms);
+	agent_set_digest(out, &version->digest);
+	agent_set(out, "spec", json_incref(version->spec));
+	return out;
+}
+
+static int agent_list_item(void *ctx, struct str key, const json_t *record, json_t **out,
+			   struct err *err)
+{
+	struct agent agent;
+
+	(void)ctx;
+	if (agent_parse(key, record, &agent, err) < 0)
+		return -1;
+	*out = json_object();
+	agent_set(*out, "id", json_string(agent.id));
+	agent_set(*out, "slug", json_string(agent.slug));
+	agent_set(*out, "version", json_integer(agent.latest));
+	agent_set_instant(*out, "createdAt", agent.created_ms);
+	agent_set_instant(*out, "updatedAt", agent.updated_ms);
+	return 0;
+}
+
+int agent_list(struct meta *meta, const struct page *page, json_t **out, struct err *err)
+{
+	const struct page_source source = {
+		.table = AGENTS, .prefix = STR(""), .item = agent_list_item};
+
+	return page_read(meta, &source, page, out, err);
+}
+
+static int agent_list_version(void *ctx, struct str key, const json_t *record, json_t **out,
+			      struct err *err)
+{
+	uint64_t big_endian;
+	int64_t at_ms;
+	struct digest digest;
+
+	(void)ctx;
+	if (key.len != sizeof(((struct agent_version_key *)0)->bytes) ||
+	    json_need_int(record, "", "atMs", &at_ms, err) < 0 ||
+	    agent_get_digest(record, &digest, err) < 0)
+		return err_set(err, ERR_CORRUPT, "a version's record");
+	memcpy(&big_endian, key.ptr + ID_TEXT_MAX - 1, sizeof(big_endian));
+	*out = json_object();
+	agent_set(*out, "version", json_integer((json_int_t)be64toh(big_endian)));
+	agent_set_instant(*out, "appendedAt", at_ms);
+	agent_set_digest(*out, &digest);
+	return 0;
+}
+
+int agent_list_versions(struct meta *meta, const struct agent *agent, const struct page *page,
+			json_t **out, struct err *err)
+{
+	const struct page_source source = {
+		.table = VERSIONS, .prefix = str_of(agent->id), .item = agent_list_version};
+
+	return page_read(meta, &source, page, out, err);
+}
+
+void agent_version_done(struct agent_version *version)
+{
+	json_decref(version->spec);
+	*version = (struct agent_version){0};
+}
