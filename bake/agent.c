@@ -140,6 +140,22 @@ int agent_need_version(struct meta *meta, const struct agent *agent, int64_t num
 	return 0;
 }
 
+bool agent_version_has_subagent(const struct agent_version *version, struct str name)
+{
+	const json_t *list = json_object_get(version->spec, "subagents");
+	const json_t *subagent;
+	size_t i;
+
+	json_array_foreach(list, i, subagent)
+	{
+		const json_t *its = json_object_get(subagent, "name");
+
+		if (json_is_string(its) && str_equal(json_str(its), name))
+			return true;
+	}
+	return false;
+}
+
 static void agent_set(json_t *record, const char *name, json_t *value)
 {
 	if (json_object_set_new(record, name, value) < 0)

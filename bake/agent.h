@@ -52,6 +52,9 @@ int agent_need(struct meta *meta, struct str name, struct agent *out, struct err
 int agent_need_version(struct meta *meta, const struct agent *agent, int64_t number,
 		       struct agent_version *out, struct err *err) MUST_CHECK;
 
+/* Whether the version's spec has a sub-agent of that name. */
+bool agent_version_has_subagent(const struct agent_version *version, struct str name);
+
 /* Newest first: {items: [{id, slug, version, createdAt, updatedAt}], next}. */
 int agent_list(struct meta *meta, const struct page *page, json_t **out, struct err *err)
 	MUST_CHECK;

@@ -181,6 +181,26 @@ static void an_agent_is_told_with_its_spec_as_it_was_synced(void **state)
 			    "\"system\":\"x\"},\"version\":1}");
 }
 
+static void a_version_knows_its_subagents(void **state)
+{
+	struct store *store = ((struct store_fixture *)*state)->store;
+	AUTO(meta) struct meta *meta = NULL;
+	auto_agent_version struct agent_version version = {0};
+	struct agent agent;
+	struct err err = {0};
+
+	check_sync(store,
+		   SPEC(", \"subagents\": [{\"kind\": \"derived\", \"name\": \"review\","
+			" \"extends\": \"parent\"}]"),
+		   1, true);
+	check_ok(meta_begin(store, META_READ, &meta, &err), &err);
+	check_ok(agent_need(meta, STR("repo-bot"), &agent, &err), &err);
+	check_ok(agent_need_version(meta, &agent, 0, &version, &err), &err);
+	assert_true(agent_version_has_subagent(&version, STR("review")));
+	assert_false(agent_version_has_subagent(&version, STR("parent")));
+	assert_false(agent_version_has_subagent(&version, STR("")));
+}
+
 static void warnings_come_back_each_time(void **state)
 {
 	struct store *store = ((struct store_fixture *)*state)->store;
@@ -490,6 +510,7 @@ int main(void)
 		STORE_TEST(any_version_is_there_by_id_and_by_slug),
 		STORE_TEST(what_is_not_there_is_not_found),
 		STORE_TEST(an_agent_is_told_with_its_spec_as_it_was_synced),
+		STORE_TEST(a_version_knows_its_subagents),
 		STORE_TEST(warnings_come_back_each_time),
 		STORE_TEST(a_rename_is_a_version_and_frees_the_slug),
 		STORE_TEST(a_slug_that_another_agent_has_is_a_conflict),
