@@ -26,8 +26,10 @@ export function pauseMs(tried, random = Math.random()) {
 	return Math.min(PAUSE_MS * 2 ** tried, PAUSE_MAX_MS) * (0.5 + random / 2);
 }
 
-/* Whether the same call can succeed a little later. */
+/* Whether the same call can succeed a little later: not where the certificate is wrong, or there is no TLS. */
 export function isPassing(error) {
+	if (/CERT|SIGNATURE|TLS|EPROTO/.test(error?.cause?.code ?? ""))
+		return false;
 	return error instanceof TooManyRequests || error instanceof Unavailable;
 }
 
@@ -44,6 +46,13 @@ function checkUrl(url) {
 		/* said below */
 	}
 	throw new InvalidArgument(`url: expected ${expected}, not ${url}`, { path: "url", expected });
+}
+
+function checkToken(token) {
+	const expected = "characters of ASCII without blanks";
+
+	if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+		throw new InvalidArgument(`token: expected ${expected}`, { path: "token", expected });
 }
 
 function query(args) {
@@ -65,6 +74,7 @@ export class Caller {
 		checkUrl(where);
 		this.#options = { url: where.replace(/\/+$/, ""), ca, fetch };
 		this.#token = token ?? environment.HEARTH_TOKEN;
+		checkToken(this.#token);
 		this.#timeoutMs = timeoutMs;
 		this.#retries = retries;
 	}

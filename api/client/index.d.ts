@@ -4,7 +4,7 @@
 /* The spec of an agent */
 
 export interface Egress {
-	mode: string;
+	mode?: "open" | "allow" | "deny";
 	allow?: readonly string[];
 	deny?: readonly string[];
 }
@@ -17,10 +17,11 @@ export interface Image {
 	context?: string;
 	compression?: "zstd" | "gzip";
 	reproducible?: boolean;
-	network?: { egress: Egress };
+	network?: { egress?: Egress };
 	resources?: Resources;
 	timeoutMs?: number;
-	secrets?: readonly { id: string; [option: string]: unknown }[];
+	/** Names of the daemon's configuration. */
+	secrets?: readonly { id: string; required?: boolean }[];
 	push?: readonly string[];
 	cache?: { from?: readonly string[]; to?: readonly string[] };
 	/** Five fields, in UTC. */
@@ -42,17 +43,32 @@ export interface Lifecycle {
 	maxSnapshotAgeMs?: number;
 }
 
+export type ToolName =
+	| "read"
+	| "write"
+	| "edit"
+	| "glob"
+	| "grep"
+	| "bash"
+	| "process_start"
+	| "process_list"
+	| "process_logs"
+	| "process_kill"
+	| "preview"
+	| "deploy"
+	| "fetch";
+
 export interface ToolPolicy {
-	preset?: string;
-	allow?: readonly string[];
-	deny?: readonly string[];
+	preset?: "read-only";
+	allow?: readonly ToolName[];
+	deny?: readonly ToolName[];
 }
 
 export interface SandboxSpec {
-	provider?: "container" | "docker" | "local" | "modal" | (string & {});
+	provider?: "container" | "docker" | "local" | "modal";
 	image?: Image;
 	resources?: Resources;
-	network?: { egress: Egress };
+	network?: { egress?: Egress };
 	lifecycle?: Lifecycle;
 	scope?: "tree" | "session";
 	serializeTools?: boolean;
@@ -66,13 +82,24 @@ export interface Subagent {
 	/** "parent", or the name of an earlier one. */
 	extends: string;
 	description?: string;
-	overrides?: { sandbox?: Pick<SandboxSpec, "tools" | "scope" | "serializeTools">; [member: string]: unknown };
+	overrides?: {
+		model?: Model;
+		system?: string;
+		sandbox?: Pick<SandboxSpec, "tools" | "scope" | "serializeTools">;
+		[member: string]: unknown;
+	};
+	[member: string]: unknown;
+}
+
+export interface Model {
+	provider?: string;
+	model?: string;
 	[member: string]: unknown;
 }
 
 export interface AgentSpec {
 	slug: string;
-	model?: unknown;
+	model?: Model;
 	system?: string;
 	sandbox?: SandboxSpec;
 	subagents?: readonly Subagent[];
@@ -112,21 +139,35 @@ export interface Synced {
 	warnings: string[];
 }
 
+/** One version of an agent. */
 export interface Agent {
 	id: string;
 	slug: string;
 	version: number;
+	latest: number;
+	createdAt: string;
+	appendedAt: string;
+	/** Of the spec's canonical content. */
+	digest: string;
 	spec: AgentSpec;
-	[member: string]: unknown;
+}
+
+export interface AgentSummary {
+	id: string;
+	slug: string;
+	version: number;
+	createdAt: string;
+	updatedAt: string;
 }
 
 export interface Failure {
 	code: string;
 	message: string;
 	step?: number;
-	logTail?: string;
-	/** The same bake would fail again. */
-	terminal?: boolean;
+	exitCode?: number;
+	logTail: string;
+	/** Nobody tries it anew by himself. */
+	terminal: boolean;
 }
 
 export interface ImageStatus {
@@ -144,7 +185,8 @@ export interface ImageStatus {
 	retryAt?: string;
 	error?: Failure;
 	rebake?: { bakeId: string; status: "baking" | "unchanged" | "ready" | "failed"; at: string; error?: Failure };
-	previous?: unknown;
+	/** What rollback() puts back. */
+	previous?: { digest: string; sizeBytes: number; [member: string]: unknown };
 	/** Of the answer; no member of it when it is listed or copied. */
 	readonly etag?: string;
 }
@@ -152,9 +194,22 @@ export interface ImageStatus {
 export interface Bake {
 	id: string;
 	agentId: string;
+	slug: string;
 	version: number;
-	status: string;
-	[member: string]: unknown;
+	rebake: boolean;
+	fromStep?: number;
+	state: "queued" | "running" | "waiting" | "ready" | "unchanged" | "failed" | "cancelled";
+	attempt?: number;
+	createdAt: string;
+	startedAt?: string;
+	finishedAt?: string;
+	retryAt?: string;
+	digest?: string;
+	sizeBytes?: number;
+	baseDigest?: string;
+	steps?: number;
+	cachedSteps?: number;
+	error?: Failure;
 }
 
 export interface Session {
@@ -275,7 +330,7 @@ export interface Client {
 		/** Returns at once; the image is baked behind it. */
 		sync(plane: Plane | AgentSpec, options?: CallOptions): Promise<Synced>;
 		get(query: AgentQuery, options?: CallOptions): Promise<Agent>;
-		list(query?: PageQuery, options?: CallOptions): Promise<Page<Agent>>;
+		list(query?: PageQuery, options?: CallOptions): Promise<Page<AgentSummary>>;
 		/**
 		 * A read, which never builds. With `wait` (seconds) it answers as soon as the state is another than
 		 * `since`, an earlier answer, or than the one that is found first, if something is under way there.

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import test from "node:test";
-import { pauseMs } from "../../../api/client/caller.js";
+import { promisify } from "node:util";
+import { isPassing, pauseMs } from "../../../api/client/caller.js";
 import * as hearth from "../../../api/client/index.js";
-import { fail, inTurn, json, raw, serve } from "./daemon.mjs";
+import { fail, inTurn, json, raw, scratch, serve } from "./daemon.mjs";
+
+const run = promisify(execFile);
 
 const echo = ({ verb, method, query, body }, response) => json(response, 200, { verb, method, query, body });
 const busy = (headers) => (call, response) => fail(response, 503, { code: "Unavailable", message: "later" }, headers);
@@ -159,6 +165,30 @@ test("an address is http, https or unix, and nothing else", () => {
 		assert.throws(() => hearth.createClient({ url }), { code: "InvalidArgument", path: "url" });
 	for (const url of ["http://[::1]:7460", "https://hearth.example/below/", "unix:/run/hearth.sock", new URL("http://a")])
 		hearth.createClient({ url });
+});
+
+test("a token is checked before it is sent", () => {
+	for (const token of ["", "a b", "hth_\n", "hth_ä"])
+		assert.throws(() => hearth.createClient({ token }), { code: "InvalidArgument", path: "token" });
+});
+
+test("a daemon's certificate is trusted as far as the client is told to", async (t) => {
+	const dir = await scratch(t);
+	const [key, cert] = ["key", "cert"].map((name) => join(dir, name));
+	const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=hearth"];
+
+	await run("openssl", [...request, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]);
+	const tls = { key: await readFile(key), cert: await readFile(cert) };
+	const { client, url } = await serve(t, { "agents.list": echo }, { transport: "tcp", tls, ca: tls.cert });
+
+	assert.equal((await client.agents.list()).verb, "GET");
+	await assert.rejects(hearth.createClient({ url }).agents.list(), (error) => {
+		assert.ok(error instanceof hearth.Unavailable && !isPassing(error));
+		return error.cause.code === "DEPTH_ZERO_SELF_SIGNED_CERT";
+	});
+	const plain = await serve(t, {}, { transport: "tcp" });
+
+	await assert.rejects(hearth.createClient({ url: plain.url.replace("http:", "https:") }).agents.list(), (error) => !isPassing(error));
 });
 
 test("a path in front of the methods is kept, and the environment fills in", async (t) => {

@@ -6,7 +6,8 @@
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import * as http from "node:http";
+import * as https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../../../api/client/index.js";
@@ -41,10 +42,10 @@ export function inTurn(...answers) {
 }
 
 /* transport: "unix", "tcp" or "fetch". Routes by method; one of them may want the request itself. */
-export async function serve(t, routes, { transport = "unix", ...options } = {}) {
+export async function serve(t, routes, { transport = "unix", tls, ...options } = {}) {
 	const calls = [];
 	const sockets = new Set();
-	const server = createServer(async (request, response) => {
+	const server = (tls ? https : http).createServer(tls ?? {}, async (request, response) => {
 		const url = new URL(request.url, "http://hearth");
 		const call = {
 			verb: request.method,
@@ -75,7 +76,7 @@ export async function serve(t, routes, { transport = "unix", ...options } = {}) 
 	await once(server, "listening");
 
 	const address = server.address();
-	const url = transport === "unix" ? `unix:${address}` : `http://127.0.0.1:${address.port}`;
+	const url = transport === "unix" ? `unix:${address}` : `${tls ? "https" : "http"}://127.0.0.1:${address.port}`;
 	const fetch = transport === "fetch" ? globalThis.fetch : undefined;
 
 	return { url, calls, server, client: createClient({ url, token: "hth_test", fetch, ...options }) };
