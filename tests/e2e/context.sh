@@ -44,6 +44,17 @@ same "a digest is a context" "$(bake "$work/s.json" --context "$digest") $(cache
 jq --arg context "$digest" '. + {context: $context}' "$work/s.json" >"$work/d.json"
 same "also in the spec" "$(bake "$work/d.json") $(cached)" "$image 1"
 same "a tar's digest is that of its bytes" "$(hearth context put "$work/c.tar.gz")" "sha256:$(sha256sum <"$work/c.tar.gz" | cut -d' ' -f1)"
+cp -a --no-preserve=xattr "$context" "$work/bare"
+printf 'src\n!src/[al]*\n' >"$work/bare/.dockerignore"
+same "the JavaScript client packs the same bytes" "$(node --input-type=module - "$work/bare" <<JS
+import { createHash } from "node:crypto";
+import { packContext } from "$root/api/client/node/context.js";
+const hash = createHash("sha256");
+for await (const bytes of packContext(process.argv[2]))
+	hash.update(bytes);
+console.log("sha256:" + hash.digest("hex"));
+JS
+)" "$(hearth context put "$work/bare")"
 echo two >>"$work/copy/src/a"
 check "another content is another context" test "$(hearth context put "$work/copy")" != "$digest"
 
