@@ -180,7 +180,8 @@ const struct cli_command cli_gc = {
 		"images without a tag, and cached steps that no image needs. For a size, what is\n"
 		"cheapest to make again goes first: unpacked layers, caches of RUN's mounts,\n"
 		"steps, images. What has a tag, or is in use by a running bake, pull or push,\n"
-		"never goes; hearth rm takes a tag away.\n"
+		"never goes; hearth rm takes a tag away. Only --keep takes it, from an agent's\n"
+		"older versions: those with an open session stay, and so does the newest image.\n"
 		"\n"
 		"A SIZE is a number of bytes, or has a unit: 500M, 20GB, 20Gi. A DURATION has a\n"
 		"unit: 90m, 36h, 30d, 4w. What no option says, the configuration's gc says.\n",

@@ -34,6 +34,17 @@ static struct str agent_version_key(const struct agent *agent, int64_t number,
 	return (struct str){key->bytes, sizeof(key->bytes)};
 }
 
+static int agent_parse_version_key(struct str key, int64_t *out, struct err *err)
+{
+	uint64_t big_endian;
+
+	if (key.len != sizeof(((struct agent_version_key *)0)->bytes))
+		return err_set(err, ERR_CORRUPT, VERSIONS ": a key of %zu bytes", key.len);
+	memcpy(&big_endian, key.ptr + ID_TEXT_MAX - 1, sizeof(big_endian));
+	*out = (int64_t)be64toh(big_endian);
+	return 0;
+}
+
 static int agent_get_digest(const json_t *record, struct digest *out, struct err *err)
 {
 	struct str text;
@@ -264,18 +275,17 @@ int agent_list(struct meta *meta, const struct page *page, json_t **out, struct 
 static int agent_list_version(void *ctx, struct str key, const json_t *record, json_t **out,
 			      struct err *err)
 {
-	uint64_t big_endian;
+	int64_t number;
 	int64_t at_ms;
 	struct digest digest;
 
 	(void)ctx;
-	if (key.len != sizeof(((struct agent_version_key *)0)->bytes) ||
+	if (agent_parse_version_key(key, &number, err) < 0 ||
 	    json_need_int(record, "", "atMs", &at_ms, err) < 0 ||
 	    agent_get_digest(record, &digest, err) < 0)
-		return err_set(err, ERR_CORRUPT, "a version's record");
-	memcpy(&big_endian, key.ptr + ID_TEXT_MAX - 1, sizeof(big_endian));
+		return agent_corrupt((struct str){key.ptr, ID_TEXT_MAX - 1}, err);
 	*out = json_object();
-	agent_set(*out, "version", json_integer((json_int_t)be64toh(big_endian)));
+	agent_set(*out, "version", json_integer(number));
 	agent_set_instant(*out, "appendedAt", at_ms);
 	agent_set_digest(*out, &digest);
 	return 0;
@@ -288,6 +298,34 @@ int agent_list_versions(struct meta *meta, const struct agent *agent, const stru
 		.table = VERSIONS, .prefix = str_of(agent->id), .item = agent_list_version};
 
 	return page_read(meta, &source, page, out, err);
+}
+
+struct agent_walk {
+	agent_context_fn *fn;
+	void *ctx;
+};
+
+static int agent_visit_context(void *ctx, struct str key, const json_t *record, struct err *err)
+{
+	const struct agent_walk *walk = ctx;
+	const json_t *sandbox = json_object_get(json_object_get(record, "spec"), "sandbox");
+	const json_t *text = json_object_get(json_object_get(sandbox, "image"), "context");
+	struct agent_context context = {.version = 0};
+	struct err ignored;
+
+	if (!json_is_string(text) || digest_parse(json_str(text), &context.digest, &ignored) < 0)
+		return 0; /* none, or a directory of this host */
+	if (agent_parse_version_key(key, &context.version, err) < 0)
+		return -1;
+	memcpy(context.agent_id, key.ptr, ID_TEXT_MAX - 1);
+	return walk->fn(walk->ctx, &context, err);
+}
+
+int agent_each_context(struct meta *meta, agent_context_fn *fn, void *ctx, struct err *err)
+{
+	struct agent_walk walk = {fn, ctx};
+
+	return meta_each(meta, VERSIONS, STR(""), agent_visit_context, &walk, err);
 }
 
 void agent_version_done(struct agent_version *version)

@@ -63,6 +63,18 @@ int agent_list(struct meta *meta, const struct page *page, json_t **out, struct 
 int agent_list_versions(struct meta *meta, const struct agent *agent, const struct page *page,
 			json_t **out, struct err *err) MUST_CHECK;
 
+/* Every context that a version names by its digest, until fn returns non-zero, which is returned.
+ */
+struct agent_context {
+	char agent_id[ID_TEXT_MAX];
+	int64_t version;
+	struct digest digest;
+};
+
+typedef int agent_context_fn(void *ctx, const struct agent_context *context, struct err *err);
+int agent_each_context(struct meta *meta, agent_context_fn *fn, void *ctx, struct err *err)
+	MUST_CHECK;
+
 /* {id, slug, version, latest, createdAt, appendedAt, digest, spec}. */
 json_t *agent_format(const struct agent *agent, const struct agent_version *version);
 

@@ -158,16 +158,18 @@ struct gc_contexts {
 	struct gc *gc;
 	struct meta *meta;
 	int64_t now_ms;
+	struct digest_set kept; /* by versions */
 };
 
-/* A context that came as a tar: no image needs it. */
+/* A context that came as a tar: no image needs it, but a bake of its version does. */
 static int gc_drop_context(void *ctx, const struct tarball_info *info, struct err *err)
 {
 	const struct gc_contexts *contexts = ctx;
 	struct gc *gc = contexts->gc;
 	const struct gc_policy *policy = &gc->options->policy;
 
-	if (!policy->all && contexts->now_ms - info->at_ms < policy->unused_ms)
+	if ((!policy->all && contexts->now_ms - info->at_ms < policy->unused_ms) ||
+	    digest_set_has(&contexts->kept, &info->digest))
 		return 0;
 	if (!gc->options->dry_run && tarball_forget(contexts->meta, &info->digest, err) < 0)
 		return -1;
@@ -175,18 +177,33 @@ static int gc_drop_context(void *ctx, const struct tarball_info *info, struct er
 	return digest_set_add(&gc->gone, &info->digest, err) < 0 ? -1 : 0;
 }
 
+static int gc_read_contexts(struct gc_contexts *contexts, struct err *err)
+{
+	auto_gc_versions struct gc_versions versions = {.keep = 0};
+
+	if (gc_versions_read(contexts->meta, contexts->gc->options->policy.keep, &versions, err) <
+	    0)
+		return -1;
+	return gc_versions_contexts(contexts->meta, &versions, &contexts->kept, err);
+}
+
 static int gc_drop_contexts_in(struct gc *gc, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	bool dry_run = gc->options->dry_run;
 	struct gc_contexts contexts = {.gc = gc, .now_ms = clock_now_ms()};
+	int result;
 
 	if (!dry_run && collect_exclude(gc->collector, err) < 0)
 		return -1;
 	if (meta_begin(gc->options->store, dry_run ? META_READ : META_WRITE, &meta, err) < 0)
 		return -1;
 	contexts.meta = meta;
-	if (tarball_each(meta, gc_drop_context, &contexts, err) < 0)
+	result = gc_read_contexts(&contexts, err);
+	if (result == 0)
+		result = tarball_each(meta, gc_drop_context, &contexts, err);
+	digest_set_done(&contexts.kept);
+	if (result < 0)
 		return -1;
 	return gc->result.contexts > 0 && !dry_run ? meta_commit(steal_ptr(&meta), err) : 0;
 }
@@ -208,6 +225,8 @@ static bool gc_is_gone(const struct gc *gc, const struct root *root)
 {
 	if (!gc->options->dry_run)
 		return false;
+	if (root->kind == ROOT_TAG)
+		return gc_versions_names(&gc->plan.versions, root->name);
 	if (root->kind == ROOT_IMAGE || root->kind == ROOT_CONTEXT)
 		return digest_set_has(&gc->gone, &root->digest);
 	if (root->kind == ROOT_STEP || root->kind == ROOT_LOG)
@@ -232,10 +251,44 @@ static int gc_keep_root(void *ctx, const struct root *root, struct err *err)
 	return 0;
 }
 
+static int gc_forget_batch(struct gc *gc, const struct gc_versions *versions, size_t *at,
+			   struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (cancel_check(gc->options->cancel, err) < 0 ||
+	    meta_begin(gc->options->store, META_WRITE, &meta, err) < 0 ||
+	    gc_versions_forget(meta, versions, at, GC_BATCH, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+/* Versions that have had their time leave their images to the plan. */
+static int gc_forget_versions(struct gc *gc, struct err *err)
+{
+	auto_gc_versions struct gc_versions versions = {.keep = 0};
+	AUTO(meta) struct meta *meta = NULL;
+	size_t at = 0;
+
+	if (gc->options->dry_run || gc->options->policy.keep == GC_NEVER)
+		return 0;
+	if (meta_begin(gc->options->store, META_READ, &meta, err) < 0 ||
+	    gc_versions_read(meta, gc->options->policy.keep, &versions, err) < 0)
+		return -1;
+	meta_abort(steal_ptr(&meta));
+	while (versions.name_count > 0 && at < versions.count) {
+		if (gc_forget_batch(gc, &versions, &at, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int gc_carry_out(struct gc *gc, struct err *err)
 {
 	struct meta *meta;
 
+	if (gc_forget_versions(gc, err) < 0)
+		return -1;
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
 	    gc_drop_records(gc, err) < 0 || gc_drop_contexts(gc, err) < 0 ||
 	    collect_mark(gc->collector, &meta, err) < 0 ||

@@ -5,7 +5,8 @@
  * What no record names always goes. By policy more does: images, and with each
  * the steps that no other image needs; and steps of no image. What a tag names
  * never goes, nor what somebody works with (layers/lease.h). An image that stays
- * keeps its steps, so that it stays cached.
+ * keeps its steps, so that it stays cached. Versions of agents have names that
+ * go with them (gc_versions.h).
  *
  * It may run beside bakes, pulls and another collection, and be killed.
  */
@@ -21,7 +22,7 @@ struct gc_policy {
 	const struct digest *images; /* these go, unless they have a tag */
 	size_t image_count;
 	bool all;          /* all that no tag needs */
-	int64_t keep;      /* of each slug's images the newest so many; GC_NEVER for all */
+	int64_t keep;      /* of a slug's images and versions the newest; GC_NEVER for all */
 	int64_t unused_ms; /* what was not used for so long; GC_NEVER for none */
 	/* Then, while the store takes more, or its file system has less (gc_press.c): */
 	uint64_t max_bytes; /* UINT64_MAX for any */

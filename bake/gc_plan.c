@@ -12,7 +12,8 @@ static int gc_plan_tag(void *ctx, struct str reference, const struct tag *tag, s
 {
 	struct gc_plan *plan = ctx;
 
-	(void)reference;
+	if (gc_versions_names(&plan->versions, reference))
+		return 0;
 	if (digest_set_add(&plan->tagged, &tag->target, err) < 0 ||
 	    digest_set_add(&plan->tagged, &tag->manifest, err) < 0)
 		return -1;
@@ -67,7 +68,8 @@ static int gc_plan_read(struct meta *meta, struct store *store, struct gc_plan *
 {
 	struct gc_reading reading = {store, plan};
 
-	if (tag_each(meta, gc_plan_tag, plan, err) < 0 ||
+	if (gc_versions_images(&plan->versions, &plan->tagged, err) < 0 ||
+	    tag_each(meta, gc_plan_tag, plan, err) < 0 ||
 	    image_each(meta, gc_plan_image, &reading, err) < 0)
 		return -1;
 	return step_each(meta, gc_plan_step, plan, err);
@@ -237,6 +239,7 @@ int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_
 
 	if (!gc_policy_is_empty(policy)) {
 		if (meta_begin(store, META_READ, &meta, err) < 0 ||
+		    gc_versions_read(meta, policy->keep, &plan.versions, err) < 0 ||
 		    gc_plan_read(meta, store, &plan, err) < 0)
 			return -1;
 		gc_plan_judge_images(&plan, policy, now_ms);
@@ -257,6 +260,7 @@ void gc_plan_done(struct gc_plan *plan)
 		free(plan->images[i].slug);
 	free(plan->images);
 	free(plan->steps);
+	gc_versions_done(&plan->versions);
 	digest_set_done(&plan->tagged);
 	digest_set_done(&plan->needed);
 	digest_set_done(&plan->theirs);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "bake/gc.h"
+#include "bake/gc_versions.h"
 #include "layers/digest_set.h"
 #include "layers/meta.h"
 
@@ -34,9 +35,10 @@ struct gc_plan {
 	size_t image_count;
 	struct gc_step *steps; /* owned */
 	size_t step_count;
-	struct digest_set tagged; /* manifests and indexes */
-	struct digest_set needed; /* keys of steps of images that stay */
-	struct digest_set theirs; /* of those that go */
+	struct gc_versions versions; /* those that go are as if they had */
+	struct digest_set tagged;    /* manifests and indexes, and what versions keep */
+	struct digest_set needed;    /* keys of steps of images that stay */
+	struct digest_set theirs;    /* of those that go */
 };
 
 int gc_plan_make(struct store *store, const struct gc_policy *policy, struct gc_plan *out,

@@ -123,6 +123,9 @@ struct job_names {
 	bool latest; /* of all versions that have an image, this is the last */
 };
 
+/* `<slug>:<version>` as the store's tags have it. */
+int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err) MUST_CHECK;
+
 /*
  * The image becomes known: its record, `<slug>:<version>` and `<slug>:latest`.
  * Doing it twice is as once.

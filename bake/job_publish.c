@@ -64,31 +64,39 @@ static int publish_image_once(struct meta *meta, const struct job_result *result
 }
 
 /* As `<slug>:<tag>` is read where it names an image; a slug may be what a transport is called. */
-static int publish_tag(struct meta *meta, struct str slug, const char *text, const struct tag *tag,
-		       struct err *err)
+static int publish_format_name(struct str slug, const char *text, struct buf *out, struct err *err)
 {
-	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	return buf_addf(out, err, "docker.io/library/" STR_FMT ":%s", STR_ARG(slug), text);
+}
 
-	if (buf_addf(&name, err, "docker.io/library/" STR_FMT ":%s", STR_ARG(slug), text) < 0)
-		return -1;
-	return tag_put(meta, buf_str(&name), tag, err);
+int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, version);
+	return publish_format_name(slug, text, out, err);
 }
 
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
 		   const struct job_names *names, struct err *err)
 {
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
 	const struct tag tag = {
 		.target = *image,
 		.manifest = *image,
 		.platform = *platform,
 		.at_ms = clock_now_ms(),
 	};
-	char version[24];
 
-	(void)snprintf(version, sizeof(version), "%" PRIu64, names->version);
-	if (publish_tag(meta, names->slug, version, &tag, err) < 0)
+	if (job_format_name(names->slug, names->version, &name, err) < 0 ||
+	    tag_put(meta, buf_str(&name), &tag, err) < 0)
 		return -1;
-	return names->latest ? publish_tag(meta, names->slug, "latest", &tag, err) : 0;
+	if (!names->latest)
+		return 0;
+	buf_clear(&name);
+	if (publish_format_name(names->slug, "latest", &name, err) < 0)
+		return -1;
+	return tag_put(meta, buf_str(&name), &tag, err);
 }
 
 int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,

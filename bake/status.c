@@ -221,6 +221,14 @@ void status_set_failed(json_t *status, json_t *error, int64_t finished_ms)
 	status_set(status, "error", json_incref(error));
 }
 
+void status_set_collected(json_t *status, json_t *error, int64_t at_ms)
+{
+	static const char *const past[] = {"digest", "sizeBytes", "previous", NULL};
+
+	status_clear(status, past);
+	status_set_failed(status, error, at_ms);
+}
+
 static void status_set_image(json_t *object, const struct status_image *image)
 {
 	char text[DIGEST_TEXT_MAX];
@@ -337,16 +345,10 @@ struct status_walk {
 static int status_visit(void *ctx, struct str key, const json_t *status, struct err *err)
 {
 	const struct status_walk *walk = ctx;
-	struct status_image image;
-	int result = 0;
 
 	if (!memchr(key.ptr, '/', key.len))
 		return 0; /* the latest version's, which has one of its own */
-	if (status_image(status, &image))
-		result = walk->fn(walk->ctx, &image.digest, err);
-	if (result == 0 && status_previous(status, &image))
-		result = walk->fn(walk->ctx, &image.digest, err);
-	return result;
+	return walk->fn(walk->ctx, status, err);
 }
 
 int status_each(struct meta *meta, status_each_fn *fn, void *ctx, struct err *err)

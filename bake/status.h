@@ -78,6 +78,9 @@ struct status_progress {
 /* In the rebake where the version has an image, else in the status itself. */
 void status_set_progress(json_t *status, const struct status_progress *progress);
 
-/* The images that statuses name: those served, and those to go back to. */
-typedef int status_each_fn(void *ctx, const struct digest *image, struct err *err);
+/* Its image and the one before it are no more (gc_versions.h): it has failed, for good. */
+void status_set_collected(json_t *status, json_t *error, int64_t at_ms);
+
+/* Every version's, in no order of theirs, until fn returns non-zero, which is returned. */
+typedef int status_each_fn(void *ctx, const json_t *status, struct err *err);
 int status_each(struct meta *meta, status_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -265,40 +265,57 @@ static void a_rebakes_steps_are_in_the_rebake_while_the_old_image_serves(void **
 	assert_true(json_is_true(json_object_get(json_object_get(rebake, "step"), "cached")));
 }
 
-struct named {
-	struct digest at[8];
-	size_t count;
+struct seen {
+	char states[64]; /* of each version, "2:ready " */
 };
 
-static int name_one(void *ctx, const struct digest *image, struct err *err)
+static int see(void *ctx, const json_t *status, struct err *err)
 {
-	struct named *named = ctx;
+	struct seen *seen = ctx;
+	size_t used = strlen(seen->states);
 
 	(void)err;
-	named->at[named->count++] = *image;
+	(void)snprintf(seen->states + used, sizeof(seen->states) - used, "%d:%s ",
+		       (int)status_version(status),
+		       json_string_value(json_object_get(status, "status")));
 	return 0;
 }
 
-static void images_that_serve_and_those_before_them_are_named_once(void **state)
+static void every_version_is_told_once(void **state)
 {
 	struct store_fixture *fixture = *state;
-	AUTO(json) json_t *status = status_of(1);
-	AUTO(json) json_t *none = status_of(2);
+	AUTO(json) json_t *first = status_of(1);
+	AUTO(json) json_t *second = status_of(2);
 	AUTO(meta) struct meta *meta = NULL;
-	struct status_image now = image_of("now", NOW_MS);
-	struct status_image before = image_of("before", NOW_MS);
-	struct named named = {.count = 0};
+	struct status_image image = image_of("now", NOW_MS);
+	struct seen seen = {""};
 	struct err err = {0};
 
+	status_set_ready(first, &image);
+	put(fixture->store, first);
+	put(fixture->store, second);
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	check_ok(status_each(meta, see, &seen, &err), &err);
+	assert_string_equal(seen.states, "1:ready 2:none ");
+}
+
+static void an_image_that_was_collected_leaves_a_failure(void **state)
+{
+	AUTO(json) json_t *status = status_of(1);
+	AUTO(json) json_t *error = json_pack("{s:s}", "code", "Gone");
+	struct status_image now = image_of("now", NOW_MS);
+	struct status_image before = image_of("before", NOW_MS);
+
+	(void)state;
 	status_set_ready(status, &now);
 	status_set_previous(status, &before);
-	put(fixture->store, status);
-	put(fixture->store, none);
-	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
-	check_ok(status_each(meta, name_one, &named, &err), &err);
-	assert_int_equal(named.count, 2);
-	assert_true(digest_equal(&named.at[0], &now.digest));
-	assert_true(digest_equal(&named.at[1], &before.digest));
+	status_set_collected(status, error, NOW_MS);
+	assert_false(status_is_ready(status));
+	assert_false(status_image(status, &now));
+	assert_false(status_previous(status, &before));
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(status, "error"), "code")),
+		"Gone");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
@@ -316,7 +333,8 @@ int main(void)
 		TEST(the_steps_of_a_running_bake_are_seen_instead_of_what_is_stored),
 		TEST(what_was_shown_instead_of_a_status_goes_with_it),
 		cmocka_unit_test(a_rebakes_steps_are_in_the_rebake_while_the_old_image_serves),
-		TEST(images_that_serve_and_those_before_them_are_named_once),
+		TEST(every_version_is_told_once),
+		cmocka_unit_test(an_image_that_was_collected_leaves_a_failure),
 	};
 
 	return cmocka_run_group_tests_name("bake/status", tests, NULL, NULL);
