@@ -12,6 +12,7 @@ static const char *const json_names[] = {
 	[BAKE_EXPORT] = "export",      [BAKE_EXPORT_DONE] = "exportDone",
 	[BAKE_PUSH] = "push",          [BAKE_PUSH_BLOB] = "pushBlob",
 	[BAKE_PUSH_DONE] = "pushDone", [BAKE_DONE] = "done",
+	[BAKE_WARNING] = "warning",
 };
 
 static void set_new(json_t *object, const char *key, json_t *value)

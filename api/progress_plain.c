@@ -155,6 +155,12 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 	case BAKE_STEP_FAILED:
 		plain_say(plain, plain_prefix(event, "FAILED ", text), event->text);
 		break;
+	case BAKE_WARNING:
+		plain_say(plain,
+			  event->step ? plain_prefix(event, "WARNING ", text)
+				      : STR("[base] WARNING "),
+			  event->text);
+		break;
 	case BAKE_EXPORT:
 		plain_say(plain, STR("[export] "), event->text);
 		break;

@@ -314,6 +314,10 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 	case BAKE_STEP_FAILED:
 		tty_end_locked(tty, "  FAILED", true);
 		break;
+	case BAKE_WARNING:
+		tty_begin_locked(tty, event->step ? prefix : "[base] ", event->text);
+		tty_end_locked(tty, "  WARNING", false);
+		break;
 	case BAKE_EXPORT:
 		tty_begin_locked(tty, "[export] ", event->text);
 		break;

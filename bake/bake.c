@@ -20,6 +20,8 @@
 #include "layers/blob.h"
 #include "layers/use.h"
 
+#include <stdio.h>
+
 #define BAKE_USE_MS (3600 * (int64_t)1000) /* a younger record says itself that it is in use */
 #define BAKE_SWEEP_MS 2000 /* what a step that failed had written should give its space back */
 
@@ -81,6 +83,32 @@ static int bake_check_images(const struct bake *bake, const struct instruction *
 	return base_check_remote(str_of(instruction->from), err) < 0 ? err_ctx(err, "--from") : 0;
 }
 
+static void bake_warn_of_steps(struct bake *bake)
+{
+	for (bake->step = 1; bake->step <= bake->spec->step_count; bake->step++) {
+		const char *warning = bake->steps[bake->step - 1].warning;
+
+		if (warning)
+			bake_tell(bake, (struct bake_event){.kind = BAKE_WARNING,
+							    .text = str_of(warning)});
+	}
+	bake->step = 0;
+}
+
+/* Only RUN, COPY, ENV and WORKDIR are executed, and those of the spec. */
+static void bake_warn_of_triggers(struct bake *bake)
+{
+	const json_t *config = json_object_get(bake->state.config, "config");
+	char text[96];
+	size_t count = json_array_size(json_object_get(config, "OnBuild"));
+
+	if (count == 0)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "the base has %zu ONBUILD triggers, which are kept and not run", count);
+	bake_tell(bake, (struct bake_event){.kind = BAKE_WARNING, .text = str_of(text)});
+}
+
 /* All steps are judged before anything is pulled or run. */
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
@@ -100,6 +128,7 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 			return err_ctx(err, "step %zu", i + 1);
 		}
 	}
+	bake_warn_of_steps(bake);
 	return 0;
 }
 
@@ -127,6 +156,7 @@ static int bake_resolve_base(struct bake *bake, struct err *err)
 	bake->clamp = bake_epoch(bake);
 	bake_tell(bake, (struct bake_event){
 				.kind = BAKE_BASE_DONE, .digest = &bake->base, .cached = cached});
+	bake_warn_of_triggers(bake);
 	return 0;
 }
 

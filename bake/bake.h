@@ -34,6 +34,7 @@ enum bake_event_kind {
 	BAKE_LOG,       /* bytes of the running step's log */
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
 	BAKE_STEP_FAILED,
+	BAKE_WARNING, /* text is a sentence; of the base where step is 0 */
 	BAKE_EXPORT_DONE,
 	BAKE_EXPORT,    /* text says where to */
 	BAKE_PUSH,      /* text is the reference */

@@ -32,6 +32,11 @@
 
 #define INSTRUCTION_NAME_MAX ((size_t)32)
 
+/* As BuildKit's linter has them: NoEmptyContinuation, LegacyKeyValueFormat. */
+#define INSTRUCTION_WARN_GAP \
+	"a blank line within a continued one is passed over; begin it with # or remove it"
+#define INSTRUCTION_WARN_ENV "ENV NAME VALUE takes the rest of the line; write ENV NAME=VALUE"
+
 static const char *const names[] = {
 	[INSTRUCTION_RUN] = "RUN",
 	[INSTRUCTION_COPY] = "COPY",
@@ -224,6 +229,7 @@ static int instruction_read_old_env(struct instruction *to, struct str rest, str
 	if (rest.len == 0)
 		return err_set(err, ERR_REFUSED, "expected NAME=VALUE, found only " STR_FMT,
 			       STR_ARG(name));
+	to->warning = INSTRUCTION_WARN_ENV;
 	return instruction_add_pair(to, name, rest, err);
 }
 
@@ -286,11 +292,12 @@ int instruction_parse(struct str text, struct instruction *out, struct err *err)
 	auto_instruction struct instruction made = {.text = BUF_INIT(INSTRUCTION_TEXT_MAX)};
 	auto_buf struct buf line = BUF_INIT(INSTRUCTION_MAX);
 	struct str rest;
+	bool gap;
 
 	if (text.len >= INSTRUCTION_MAX)
 		return err_set(err, ERR_REFUSED, "a step of %zu bytes; it must be below %zu",
 			       text.len, INSTRUCTION_MAX);
-	if (lines_join(text, &line, err) < 0)
+	if (lines_join(text, &line, &gap, err) < 0)
 		return -1;
 	rest = buf_str(&line);
 	if (rest.len == 0)
@@ -298,6 +305,8 @@ int instruction_parse(struct str text, struct instruction *out, struct err *err)
 	if (instruction_take_name(&rest, &made.kind, err) < 0 ||
 	    instruction_read(&made, rest, err) < 0)
 		return -1;
+	if (gap)
+		made.warning = INSTRUCTION_WARN_GAP;
 	*out = made;
 	made = (struct instruction){0};
 	return 0;

@@ -48,6 +48,7 @@ struct instruction {
 	bool parents;             /* COPY */
 	bool link;                /* COPY: a layer of its own, whatever is below */
 	char *from;               /* COPY: an image's name, or NULL for the context */
+	const char *warning;      /* what its author should know, or NULL */
 };
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;

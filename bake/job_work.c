@@ -107,6 +107,21 @@ static void work_hear_log(struct job_work *work, struct str bytes)
 	(void)!buf_add(&work->tail, bytes, &ignored);
 }
 
+/* Who reads the log reads this in front of what the steps wrote. */
+static void work_hear_warning(struct job_work *work, const struct bake_event *event)
+{
+	auto_buf struct buf line = BUF_INIT((size_t)1024);
+	struct err ignored;
+	int result = event->step
+			     ? buf_addf(&line, &ignored, "hearth: warning: step %zu: " STR_FMT "\n",
+					event->step, STR_ARG(event->text))
+			     : buf_addf(&line, &ignored, "hearth: warning: " STR_FMT "\n",
+					STR_ARG(event->text));
+
+	if (result == 0)
+		work_hear_log(work, buf_str(&line));
+}
+
 static void work_hear_step(struct job_work *work, const struct bake_event *event)
 {
 	work->progress = (struct job_progress){
@@ -158,6 +173,9 @@ static void work_hear(void *ctx, const struct bake_event *event)
 		break;
 	case BAKE_LOG:
 		work_hear_log(work, event->text);
+		break;
+	case BAKE_WARNING:
+		work_hear_warning(work, event);
 		break;
 	case BAKE_EXPORT:
 		work_set_text(work, event->text);

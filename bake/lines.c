@@ -8,6 +8,7 @@ struct lines {
 	bool open;   /* the line before ended in a backslash */
 	bool past;   /* no directive can come any more */
 	bool escape; /* there was one that names the escape character */
+	bool gap;    /* a blank line stands where one goes on */
 };
 
 static bool lines_blank(char c)
@@ -129,6 +130,7 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 
 	if (lines_check_directive(lines, visible, err) < 0)
 		return -1;
+	lines->gap = lines->gap || (visible.len == 0 && lines->open);
 	if (visible.len == 0 || visible.ptr[0] == '#')
 		return 0;
 	if (lines->started && !lines->open)
@@ -140,7 +142,7 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 	return buf_add(lines->out, line, err);
 }
 
-int lines_join(struct str text, struct buf *out, struct err *err)
+int lines_join(struct str text, struct buf *out, bool *out_gap, struct err *err)
 {
 	auto_buf struct buf joined = BUF_INIT(text.len + 1);
 	struct lines lines = {.out = &joined};
@@ -157,5 +159,6 @@ int lines_join(struct str text, struct buf *out, struct err *err)
 		    lines_take(&lines, line, err) < 0)
 			return -1;
 	}
+	*out_gap = lines.gap;
 	return buf_add(out, lines_trim_right(lines_trim_left(buf_str(&joined))), err);
 }

@@ -77,6 +77,18 @@ static void a_line_waits_for_its_end_or_the_steps(void **state)
 	check_page(&page, progress, "[1/2] a\n[1/2] bc\n[1/2] d\n[1/2] FAILED exit code 1\n");
 }
 
+static void a_warning_is_the_steps_or_the_bases(void **state)
+{
+	const struct bake_event of_base = {.kind = BAKE_WARNING, .of = 2, .text = STR("odd")};
+	struct page page;
+	struct progress *progress = open_plain(&page, false);
+
+	(void)state;
+	hear(progress, BAKE_WARNING, STR("odd"));
+	progress_event(progress, &of_base);
+	check_page(&page, progress, "[1/2] WARNING odd\n[base] WARNING odd\n");
+}
+
 static void an_endless_line_is_shown_in_pieces(void **state)
 {
 	static const size_t most = (size_t)64 * 1024;
@@ -113,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_piece_of_a_log_is_one_write),
 		cmocka_unit_test(a_line_waits_for_its_end_or_the_steps),
+		cmocka_unit_test(a_warning_is_the_steps_or_the_bases),
 		cmocka_unit_test(an_endless_line_is_shown_in_pieces),
 		cmocka_unit_test(a_pipe_gets_every_byte_and_a_terminal_no_escapes),
 	};

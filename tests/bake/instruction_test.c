@@ -300,6 +300,33 @@ static void flags_reach_their_fields(void **state)
 	assert_false(plain.network_none);
 }
 
+static void what_an_author_should_know_is_said(void **state)
+{
+	static const struct {
+		const char *step;
+		const char *says;
+	} cases[] = {
+		{"RUN a \\\n\n b", "a blank line within a continued one"},
+		{"RUN a \\\n# c\n \t\n b", "a blank line within a continued one"},
+		{"RUN a \\\n# a comment is none\n b", NULL},
+		{"\n\nRUN a \\\n b\n\n", NULL},
+		{"ENV a b c", "write ENV NAME=VALUE"},
+		{"ENV a=b c=d", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		auto_instruction struct instruction made = {0};
+		struct err err = {0};
+
+		check_ok(instruction_parse(str_of(cases[i].step), &made, &err), &err);
+		if (cases[i].says)
+			assert_non_null(strstr(made.warning, cases[i].says));
+		else
+			assert_null(made.warning);
+	}
+}
+
 static void long_lines_are_fine_as_far_as_linux_takes_them(void **state)
 {
 	auto_free char *text = malloc(INSTRUCTION_MAX);
@@ -371,6 +398,7 @@ int main(void)
 		cmocka_unit_test(arguments_are_cut_as_each_instruction_wants),
 		cmocka_unit_test(run_gives_its_text_to_the_shell_untouched),
 		cmocka_unit_test(flags_reach_their_fields),
+		cmocka_unit_test(what_an_author_should_know_is_said),
 		cmocka_unit_test(long_lines_are_fine_as_far_as_linux_takes_them),
 		cmocka_unit_test(there_is_a_ceiling_on_words),
 	};

@@ -65,6 +65,13 @@ same "the digest is all of standard output" "$(wc -l <<<"$digest")" 1
 holds "as it should be" "$digest" '^sha256:[0-9a-f]{64}$'
 holds "the log is shown, plainly" "$(cat "$work/plain")" from-the-step
 check "without escapes when piped" bash -c '! grep -q $'"'\\e'"' "$1"' - "$work/plain"
+spec "$work/gap.json" "$base" 'ENV A b' $'RUN true \\\n\n && echo'
+hearth bake "$work/gap.json" >"$work/gap" 2>&1
+holds "a blank line within a continued one is warned of" "$(cat "$work/gap")" '^\[2/2\] WARNING a blank line'
+holds "so is the old form of ENV" "$(cat "$work/gap")" '^\[1/2\] WARNING .*ENV NAME=VALUE'
+same "for programs, too" "$(hearth bake "$work/gap.json" --progress json 2>&1 | grep '^{' | jq -r 'select(.event == "warning").step' | paste -sd ' ')" "1 2"
+script -qec "'$HEARTH' bake '$work/gap.json'" "$work/tty" >/dev/null
+holds "and on a terminal" "$(cat "$work/tty")" 'WARNING'
 script -qec "'$HEARTH' bake '$work/a.json' --no-cache" "$work/tty" >/dev/null
 spec "$work/rude.json" "$base" "RUN printf 'a\\033]0;title\\007b\\n'"
 script -qec "'$HEARTH' bake '$work/rude.json' --progress plain" "$work/rude" >/dev/null

@@ -42,6 +42,12 @@ bake "$work/names.json" >/dev/null
 same "the base's environment is expanded and overridden" "$(grep '^\[3/3\] [/f]' "$work/bake.log" | cut -d ' ' -f 2 | paste -sd ' ')" \
 	"/from-base from-base-and-mine"
 
+base '{"OnBuild": ["RUN touch /triggered", "ADD a /b"]}'
+spec "$work/trigger.json" "oci:$work/base:odd" "RUN test ! -e /triggered"
+check "a base's triggers are no steps" bake "$work/trigger.json" --output "oci:$work/kept:1"
+holds "which is said" "$(cat "$work/bake.log")" '^\[base\] WARNING the base has 2 ONBUILD triggers, which are kept and not run'
+same "and so they are" "$(skopeo inspect --config --raw "oci:$work/kept:1" | jq -c .config.OnBuild)" '["RUN touch /triggered","ADD a /b"]'
+
 wrong "a shell that is not there" 1 'exec: /nowhere: No such file' '{"Shell": ["/nowhere", "-c"]}'
 wrong "a shell without a name" 1 'exit code 127' '{"Shell": [""]}'
 wrong "a working directory that is a file" 65 'step 2.*WORKDIR: /bin/sh' '{"WorkingDir": "/bin/sh"}'
