@@ -4,6 +4,7 @@
 
 #include "api/cli.h"
 #include "api/human.h"
+#include "api/secret_option.h"
 #include "api/spec_file.h"
 #include "layers/base/clock.h"
 
@@ -146,12 +147,13 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(store) struct store *store = NULL;
 	auto_spec struct spec spec = {0};
 	auto_why struct why why = {0};
+	auto_secrets struct secrets secrets = {0};
 	auto_close int contextfd = -1;
 	size_t step = 0;
 	int found;
 
 	if (cli_read_step("step", cli->args[1], &step, err) < 0 ||
-	    spec_file_read(cli, &spec, err) < 0)
+	    secret_option_read(cli, &secrets, err) < 0 || spec_file_read(cli, &spec, err) < 0)
 		return -1;
 	found = cli_find_store(cli, &store, err);
 	if (found == 0)
@@ -162,6 +164,7 @@ static int run(struct cli *cli, struct err *err)
 		     &(struct bake_options){
 			     .store = store,
 			     .contextfd = contextfd,
+			     .secrets = &secrets,
 			     .cancel = cli->cancel,
 		     },
 		     step, &why, err) < 0)
@@ -177,10 +180,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	SPEC_FILE_OPTIONS,
-	CLI_OPTION_JSON,
-	CLI_OPTION_DATA,
-	CLI_OPTION_HELP,
+	SPEC_FILE_OPTIONS, SECRET_OPTION, CLI_OPTION_JSON, CLI_OPTION_DATA, CLI_OPTION_HELP,
 };
 
 const struct cli_command cli_why = {

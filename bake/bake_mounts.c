@@ -4,6 +4,7 @@
 
 #include "bake/context.h"
 #include "bake/expand.h"
+#include "layers/mac.h"
 
 static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct err *err)
 {
@@ -69,6 +70,41 @@ int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake
 		out->parts.content = &out->content;
 	}
 	hasher_final(&hasher, &out->content);
+	return 0;
+}
+
+/* One that nobody gave is none, and not an empty one. */
+static int bake_name_secret(const struct bake *bake, const struct mount *mount, struct digest *out,
+			    struct err *err)
+{
+	const struct secret *secret = secrets_find(bake->options->secrets, str_of(mount->id));
+	auto_buf struct buf domain = BUF_INIT(MOUNT_ID_MAX + 16);
+
+	if (buf_addf(&domain, err, "%s %s", secret ? "secret" : "no secret", mount->id) < 0)
+		return -1;
+	return mac_of(bake->options->store, buf_str(&domain),
+		      secret ? secret_bytes(secret) : STR(""), out, err);
+}
+
+int bake_name_secrets(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+		      struct err *err)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+
+	for (size_t i = 0; i < ready->mounts.count; i++) {
+		struct digest name;
+
+		if (!ready->mounts.at[i].by_value)
+			continue;
+		if (bake_name_secret(bake, &ready->mounts.at[i], &name, err) < 0)
+			return -1;
+		if (!out->parts.secrets)
+			hasher_init(&hasher);
+		out->parts.secrets = &out->secrets;
+		hasher_add(&hasher, (struct str){(const char *)name.bytes, sizeof(name.bytes)});
+	}
+	if (out->parts.secrets)
+		hasher_final(&hasher, &out->secrets);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct bake {
 struct bake_key {
 	struct key_parts parts;
 	struct digest content; /* of COPY's sources */
+	struct digest secrets; /* of a RUN's secrets whose values count */
 	struct from from;      /* owned: COPY --from's image */
 	struct from *binds;    /* owned: those of a RUN's bind mounts, in their order */
 	size_t bind_count;
@@ -115,6 +116,10 @@ int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;
  */
 int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		       struct err *err) MUST_CHECK;
+
+/* Of a RUN's secrets those whose values count. The key's secrets stay NULL where there are none. */
+int bake_name_secrets(struct bake *bake, const struct instruction *ready, struct bake_key *out,
+		      struct err *err) MUST_CHECK;
 
 /* ERR_NOT_FOUND for a secret that nobody gave. */
 int bake_check_mounts(const struct bake *bake, const struct instruction *ready, struct err *err)

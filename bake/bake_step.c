@@ -194,7 +194,8 @@ int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key 
 		.clamp = bake_clamp(bake),
 	};
 	if (bake_digest_sources(bake, ready, out, err) < 0 ||
-	    bake_digest_mounts(bake, ready, out, err) < 0)
+	    bake_digest_mounts(bake, ready, out, err) < 0 ||
+	    bake_name_secrets(bake, ready, out, err) < 0)
 		return -1;
 	key_make(&out->parts, &out->key);
 	return 0;

@@ -16,7 +16,7 @@ static const struct {
 	{"env", "environment"}, {"workdir", "workdir"}, {"user", "user"},
 	{"shell", "shell"},     {"content", "content"}, {"platform", "platform"},
 	{"network", "network"}, {"version", "builder"}, {"epoch", "builder"},
-	{"clamp", "times"},
+	{"clamp", "times"},     {"secrets", "secrets"},
 };
 #define DIFFERENCES_KNOWN (sizeof(differences_order) / sizeof(differences_order[0]))
 

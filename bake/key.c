@@ -12,6 +12,7 @@
  *	O  A  R  platform                os, architecture, variant
  *	N  network                       "open" or "none"
  *	T  clamp                         8 bytes, little endian; absent where times are kept
+ *	M  secrets                       32 bytes; absent where no value counts
  */
 #include "bake/key_priv.h"
 
@@ -77,10 +78,12 @@ int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 		return -1;
 	if (key_field(out, 'N', str_of(key_network(parts)), err) < 0)
 		return -1;
-	if (!parts->clamp)
-		return 0;
-	key_number((uint64_t)*parts->clamp, clamp);
-	return key_field(out, 'T', (struct str){clamp, sizeof(clamp)}, err);
+	if (parts->clamp) {
+		key_number((uint64_t)*parts->clamp, clamp);
+		if (key_field(out, 'T', (struct str){clamp, sizeof(clamp)}, err) < 0)
+			return -1;
+	}
+	return parts->secrets ? key_field(out, 'M', key_digest(parts->secrets), err) : 0;
 }
 
 void key_make(const struct key_parts *parts, struct digest *out)
@@ -117,5 +120,7 @@ json_t *key_components(const struct key_parts *parts)
 	json_object_set_new(object, "network", json_string(key_network(parts)));
 	if (parts->clamp)
 		json_object_set_new(object, "clamp", json_integer(*parts->clamp));
+	if (parts->secrets)
+		key_set_digest(object, "secrets", parts->secrets);
 	return object;
 }

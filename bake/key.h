@@ -5,10 +5,10 @@
  *
  * The parent's chain id, the configuration that the step can see, the
  * canonical instruction, the digest of what COPY reads, the platform, the
- * network policy, the builder's epoch, and the time that a reproducible bake
- * clamps to. Secrets, limits, proxies, extra
- * hosts and other times are in no key. The encoding is injective: no two lists of
- * fields have the same bytes.
+ * network policy, the builder's epoch, the time that a reproducible bake clamps
+ * to, and of secrets with cache=value what names their values (layers/mac.h).
+ * Other secrets, limits, proxies, extra hosts and other times are in no key. The
+ * encoding is injective: no two lists of fields have the same bytes.
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct key_parts {
 	bool network_none;
 	bool detached;        /* COPY --link: no layer below is seen */
 	const int64_t *clamp; /* what later times in the layer become, in seconds; or NULL */
+	const struct digest *secrets; /* of those whose values count; or NULL */
 };
 
 void key_make(const struct key_parts *parts, struct digest *out);

@@ -133,6 +133,17 @@ static int mount_read_env(const struct mount_fields *fields, struct mount *mount
 	return 0;
 }
 
+static int mount_read_by_value(const struct mount_fields *fields, struct mount *mount,
+			       struct err *err)
+{
+	const char *text = mount_fields_value(fields, MOUNT_OPTION_CACHE);
+
+	mount->by_value = text != NULL;
+	if (!text || strcasecmp(text, "value") == 0)
+		return 0;
+	return err_set(err, ERR_REFUSED, "cache=%s: expected value", text);
+}
+
 static int mount_set_target(const struct mount_fields *fields, struct mount *mount,
 			    const char *text, struct err *err)
 {
@@ -189,7 +200,8 @@ static int mount_read_secret(const struct mount_fields *fields, struct mount *mo
 	auto_buf struct buf path = BUF_INIT(PATH_TEXT_MAX);
 	struct str base;
 
-	if (mount_read_env(fields, mount, err) < 0 || mount_read_id(fields, mount, err) < 0)
+	if (mount_read_env(fields, mount, err) < 0 || mount_read_by_value(fields, mount, err) < 0 ||
+	    mount_read_id(fields, mount, err) < 0)
 		return -1;
 	base = path_base(str_of(mount->id));
 	if (mount->target || fields->key[MOUNT_OPTION_ENV] || fields->unknown[MOUNT_OPTION_ID] ||

@@ -9,7 +9,8 @@
  *	type   bind (default)  from source target ro rw
  *	       cache           id target sharing=shared|private|locked ro rw,
  *	                       and mode uid gid, or from source: what fills a new one
- *	       secret          id or source, target, env, required, mode uid gid
+ *	       secret          id or source, target, env, required, mode uid gid,
+ *	                       cache=value: another value is another step
  *	       tmpfs           target size ro rw
  *
  * Variables expand in values, but not in `from`. Whatever else is said is
@@ -39,7 +40,8 @@ struct mount {
 	enum cache_sharing sharing;
 	bool read_only;
 	bool required;
-	mode_t mode; /* cache: of a new one. secret: of its file. Here and below */
+	bool by_value; /* secret: its value counts in the step's key */
+	mode_t mode;   /* cache: of a new one. secret: of its file. Here and below */
 	uid_t uid;
 	gid_t gid;
 	uint64_t size;         /* tmpfs: 0 for the kernel's */

@@ -32,6 +32,7 @@ static const struct {
 	{"uid", MOUNT_OPTION_UID, OF(CACHE) | OF(SECRET)},
 	{"gid", MOUNT_OPTION_GID, OF(CACHE) | OF(SECRET)},
 	{"env", MOUNT_OPTION_ENV, OF(SECRET)},
+	{"cache", MOUNT_OPTION_CACHE, OF(SECRET)},
 };
 
 #define MOUNT_KEYS (sizeof(mount_keys) / sizeof(mount_keys[0]))

@@ -77,6 +77,8 @@ static void every_other_part_counts(void **unused)
 	for (size_t i = 0; i < 2; i++)
 		keys[count++] = key_of(&(struct key_parts){
 			.state = &state, .instruction = STR("RUN a"), .clamp = &clamps[i]});
+	keys[count++] = key_of(&(struct key_parts){
+		.state = &state, .instruction = STR("RUN a"), .secrets = &content});
 	check_all_differ(keys, count);
 }
 

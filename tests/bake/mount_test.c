@@ -101,6 +101,7 @@ static void owners_sharing_and_sizes_are_read(void **state)
 {
 	auto_mount struct mount cache = {0};
 	auto_mount struct mount alone = {0};
+	auto_mount struct mount secret = {0};
 	static const struct {
 		const char *text;
 		uint64_t size;
@@ -120,6 +121,9 @@ static void owners_sharing_and_sizes_are_read(void **state)
 	assert_int_equal(cache.uid, 1000);
 	assert_int_equal(cache.gid, 50);
 	assert_int_equal(cache.mode, 0700);
+	assert_false(cache.by_value);
+	parse("type=secret,id=s,cache=Value", &secret);
+	assert_true(secret.by_value);
 	parse("type=cache,target=/c,sharing=Private", &alone);
 	assert_int_equal(alone.sharing, CACHE_PRIVATE);
 	for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -188,6 +192,8 @@ static void what_is_wrong_is_refused_in_words(void **state)
 		{"type=secret,id=s,source=t", "both source and id"},
 		{"type=secret,id=s,rw", "a secret mount has no rw"},
 		{"type=secret,id=..", "id=.. is no file's name"},
+		{"type=secret,id=s,cache=none", "cache=none: expected value"},
+		{"type=cache,target=/x,cache=value", "a cache mount has no cache"},
 		{"type=secret,id=s,env=A=B", "env=A=B: not the name of a variable"},
 		{"type=secret,id=s,env=", "env= is empty"},
 		{"target=/x\"y", "a quote in the middle of a field"},

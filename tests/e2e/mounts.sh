@@ -102,6 +102,13 @@ holds "a secret is a file of mode 0400 below /run/secrets" \
 same "of which the image has nothing" "$(files)" ""
 holds "a changed value runs nothing anew" \
 	"$(run 'RUN --mount=type=secret,id=token wc -c </run/secrets/token; ls -ln /run/secrets/token | (read m l u g r; echo $m $u $g)' --secret id=token,env=HOME)" CACHED
+step='RUN --mount=type=secret,id=token,cache=value wc -c </run/secrets/token'
+run "$step" "${given[@]}" >/dev/null
+holds "with cache=value the same one runs nothing" "$(run "$step" "${given[@]}")" CACHED
+holds "another one runs the step" "$(run "$step" --secret id=token,env=HOME)" '\] 5$'
+holds "and so does none" "$(run "$step" 2>&1 || true)" "can't open"
+holds "the first one's result is kept" "$(run "$step" "${given[@]}")" CACHED
+holds "why says what differs" "$(printf other | hearth why "$work/run.json" 1 --secret id=token,src=/dev/stdin)" 'secrets: was sha256:'
 check "its file may be anywhere, whose it is said" run 'RUN --mount=type=secret,id=token,target=/root/.netrc,mode=0440,uid=5 [ "$(stat -c %a:%u /root/.netrc)" = 440:5 ]' "${given[@]}"
 same "and that goes, too" "$(files)" ""
 check "as a variable it wins over ENV" run "RUN --mount=type=secret,id=token,env=HOME printf %s \"\$HOME\" | sha256sum | grep $sum && [ ! -e /run/secrets ]" "${given[@]}"
@@ -127,10 +134,16 @@ absent()
 	! grep -rqFf "$work/token" "$HEARTH_DATA" /run /tmp/hearth* 2>/dev/null &&
 		! grep -rqF "$(od -An -v -tx1 "$work/token" | tr -d ' \n')" "$HEARTH_DATA" # a short log is kept as hex
 }
+hashed() # what anybody could make of a guess; $sum itself is in steps above
+{
+	local raw=$(printf %s "$sum" | sed 's/../\\x&/g')
+	! LC_ALL=C grep -rqaP "$raw" "$HEARTH_DATA"
+}
 run "RUN --mount=type=secret,id=token,env=T --mount=type=secret,id=token,target=/t cat /t >/dev/null; exit 3" "${given[@]}" >/dev/null || true
 spec "$work/printed.json" "$base" "RUN --mount=type=secret,id=token cat /run/secrets/token; echo; exit 3"
 refused "what a step prints of a secret is not shown" 1 '[*][*][*]' hearth bake "$work/printed.json" "${given[@]}"
 check "no secret is in the data directory, its logs and records included" absent
+check "nor a hash of one that anybody could make" hashed
 spec "$work/hold.json" "$base" 'RUN --mount=type=secret,id=token --mount=type=secret,id=token,env=T echo started; sleep 600'
 "$HEARTH" bake "$work/hold.json" --progress plain "${given[@]}" >"$work/hold.log" 2>&1 &
 holder=$!
