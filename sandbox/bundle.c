@@ -3,10 +3,12 @@
 
 #include "layers/base/json.h"
 #include "sandbox/host.h"
+#include "sandbox/inner_priv.h"
 #include "sandbox/seccomp_priv.h"
 #include "sandbox/userns_priv.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -87,6 +89,22 @@ static json_t *bundle_one_mount(const struct bundle_mount *mount)
 			 "source", mount->source, "options", bundle_strings(mount->options, count));
 }
 
+/* A tmpfs of the operator's; where he gives no size, half of the memory as anywhere. */
+static void bundle_add_tmpfs(const struct machine_mount *tmpfs, json_t *mounts)
+{
+	char size[32] = "";
+	const struct bundle_mount mount = {
+		tmpfs->target,
+		"tmpfs",
+		"tmpfs",
+		{"nosuid", "nodev", "mode=1777", tmpfs->read_only ? "ro" : "rw",
+		 tmpfs->size > 0 ? size : NULL},
+	};
+
+	(void)snprintf(size, sizeof(size), "size=%" PRIu64, tmpfs->size);
+	(void)json_array_append_new(mounts, bundle_one_mount(&mount));
+}
+
 static json_t *bundle_mount_list(const struct bundle *bundle)
 {
 	const struct bundle_mount late[] = {
@@ -98,6 +116,10 @@ static json_t *bundle_mount_list(const struct bundle *bundle)
 
 	for (size_t i = 0; i < BUNDLE_COUNT(bundle_mounts); i++)
 		(void)json_array_append_new(mounts, bundle_one_mount(&bundle_mounts[i]));
+	for (size_t i = 0; i < bundle->mount_count; i++) {
+		if (inner_is_runtimes(&bundle->mounts[i]))
+			bundle_add_tmpfs(&bundle->mounts[i], mounts);
+	}
 	for (size_t i = 0; i < BUNDLE_COUNT(late); i++)
 		(void)json_array_append_new(mounts, bundle_one_mount(&late[i]));
 	return mounts;

@@ -28,6 +28,8 @@ struct bundle {
 	const struct user *user;
 	uint32_t first_id;
 	const struct machine_limits *limits;
+	const struct machine_mount *mounts; /* of which the runtime makes some (inner_priv.h) */
+	size_t mount_count;
 	const struct machine_command *command;
 };
 

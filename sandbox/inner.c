@@ -223,7 +223,8 @@ int inner_mount(struct inner *inner, int rootfd, struct err *err)
 		return 0;
 	inner->mounted = true;
 	for (size_t i = 0; i < inner->count; i++) {
-		if (inner_mount_one(inner, i, rootfd, err) < 0)
+		if (!inner_is_runtimes(&inner->mounts[i]) &&
+		    inner_mount_one(inner, i, rootfd, err) < 0)
 			return err_ctx(err, "mount on %s", inner->mounts[i].target);
 	}
 	return 0;

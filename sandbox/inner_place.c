@@ -131,6 +131,15 @@ static int walk_all(struct walk *walk, const char *path, struct err *err)
 	}
 }
 
+bool inner_is_runtimes(const struct machine_mount *mount)
+{
+	static const struct str shm = STR("/dev/shm");
+	struct str target = str_of(mount->target);
+
+	return mount->kind == MACHINE_MOUNT_TMPFS && str_starts(target, shm) &&
+	       (target.len == shm.len || target.ptr[shm.len] == '/');
+}
+
 static bool inner_is_file(const struct machine_mount *mount)
 {
 	struct stat st;
@@ -154,7 +163,8 @@ static int inner_check_place(const struct walk *walk, struct err *err)
 
 		if (str_starts(path, str_of(ours[i])) && (path.len == len || path.ptr[len] == '/'))
 			return err_set(err, ERR_REFUSED,
-				       "nothing is mounted in /proc, /sys and /dev");
+				       "nothing is mounted in /proc, /sys and /dev, but a "
+				       "tmpfs on /dev/shm");
 	}
 	return 0;
 }
@@ -271,7 +281,8 @@ int inner_place(struct inner *inner, struct stack *stack, struct err *err)
 	if (inner->count > 0 && stack->diff_id_count > 0 && stack_view(stack, &viewfd, err) < 0)
 		return -1;
 	for (size_t i = 0; i < inner->count; i++) {
-		if (inner_place_one(inner, i, viewfd, stack, err) < 0)
+		if (!inner_is_runtimes(&inner->mounts[i]) &&
+		    inner_place_one(inner, i, viewfd, stack, err) < 0)
 			return err_ctx(err, "mount on %s", inner->mounts[i].target);
 	}
 	return 0;

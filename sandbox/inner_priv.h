@@ -10,7 +10,8 @@
  * a command that writes beside a target changes what it would have changed
  * anyway.
  *
- * A target inside another mount is made there.
+ * A target inside another mount is made there. What a tmpfs on /dev/shm, or
+ * below it, is to lie on is mounted by the runtime, and so is that tmpfs.
  */
 #pragma once
 
@@ -35,10 +36,13 @@ struct inner {
 void inner_init(struct inner *inner, const struct machine_mount *mounts, size_t count);
 void inner_done(struct inner *inner);
 
+/* Whether a mount is the runtime's to make (bundle.c). */
+bool inner_is_runtimes(const struct machine_mount *mount);
+
 /*
  * Find where each goes, and set stack->has_targets where some place had to be
  * made. ERR_REFUSED for a file in a directory's place or the reverse, and for
- * /proc, /sys and /dev.
+ * /proc, /sys and the rest of /dev.
  */
 int inner_place(struct inner *inner, struct stack *stack, struct err *err) MUST_CHECK;
 

@@ -92,6 +92,8 @@ static int machine_make_bundle(struct machine *machine, const struct machine_com
 				.user = &user,
 				.first_id = machine->slot.first_id,
 				.limits = &machine->limits,
+				.mounts = machine->inner.mounts,
+				.mount_count = machine->inner.count,
 				.command = command};
 
 	if (rootcheck_cwd(machine->rootfd, command->cwd, &cwd, err) < 0 ||

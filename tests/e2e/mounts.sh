@@ -35,6 +35,7 @@ given=()
 # --- tmpfs
 holds "a tmpfs is there, and of its size" "$(run 'RUN --mount=type=tmpfs,target=/scratch,size=1m dd if=/dev/zero of=/scratch/x bs=1M count=2 2>&1 | tail -n 1; ls -l /scratch/x | (read m l u g s r; echo "has $s")')" 'has 1048576'
 same "and neither it nor its target is in the image" "$(files)" ""
+holds "so does one on /dev/shm" "$(run 'RUN --mount=type=tmpfs,target=/dev/shm,size=256m df -k /dev/shm')" ' 262144 '
 check "a target whose parents are missing works too" run 'RUN --mount=type=tmpfs,target=/a/b/c touch /a/b/c/x && touch /beside'
 same "and stays nowhere, while what is written beside does" "$(files)" "beside"
 holds "WORKDIR and variables make the target" \

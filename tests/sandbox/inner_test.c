@@ -74,6 +74,23 @@ static void a_tmpfs_has_its_size_and_is_anybodys(void **state)
 	rig_assert_upper_empty(machine);
 }
 
+/* The runtime mounts it, since what it lies on is the runtime's. */
+static void a_tmpfs_takes_the_place_of_the_shared_memory(void **state)
+{
+	struct machine_mount mounts[] = {tmpfs_on("/dev/shm"), tmpfs_on("/dev/shm/deep/er")};
+	AUTO(machine) struct machine *machine = NULL;
+
+	mounts[0].size = 1 << 20;
+	mounts[1].read_only = true;
+	machine = open_with(*state, mounts, COUNT(mounts));
+	rig_expect(machine,
+		   "ls -dn /dev/shm | (read m l u g r; echo $m $u $g);"
+		   "dd if=/dev/zero of=/dev/shm/y bs=1024 count=2048 2>/dev/null || echo full;"
+		   "touch /dev/shm/deep/er/x 2>/dev/null || echo kept",
+		   0, "drwxrwxrwt 0 0\nfull\nkept\n");
+	rig_assert_upper_empty(machine);
+}
+
 static void a_directory_is_shared_with_natural_owners(void **state)
 {
 	struct rig *rig = *state;
@@ -271,6 +288,8 @@ static void what_has_no_place_is_refused(void **state)
 	} cases[] = {
 		{MACHINE_MOUNT_TMPFS, "/proc/x", "nothing is mounted in /proc, /sys and /dev"},
 		{MACHINE_MOUNT_TMPFS, "/dev", "nothing is mounted in /proc, /sys and /dev"},
+		{MACHINE_MOUNT_TMPFS, "/dev/shmoo", "but a tmpfs on /dev/shm"},
+		{MACHINE_MOUNT_SECRET, "/dev/shm/s", "but a tmpfs on /dev/shm"},
 		{MACHINE_MOUNT_TMPFS, "/etc/passwd", "it is a file"},
 		{MACHINE_MOUNT_TMPFS, "/etc/passwd/x", "/etc/passwd is no directory"},
 		{MACHINE_MOUNT_SECRET, "/etc", "it is a directory"},
@@ -341,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tmpfs_has_its_size_and_is_anybodys),
+		cmocka_unit_test(a_tmpfs_takes_the_place_of_the_shared_memory),
 		cmocka_unit_test(a_directory_is_shared_with_natural_owners),
 		cmocka_unit_test(what_is_read_only_cannot_be_written_to),
 		cmocka_unit_test(a_secret_is_a_file_that_goes_with_the_machine),
