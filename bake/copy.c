@@ -107,6 +107,18 @@ static int copy_dress_inode(struct copy *copy, int fd, const struct source_entry
 	return 0;
 }
 
+/* In the step's log, as it is no failure of the step. */
+static void copy_say_lost(void *ctx, const struct xattr *xattr, int os)
+{
+	const struct copy *copy = ctx;
+	const struct level *top = &copy->levels[copy->depth - 1];
+
+	if (copy->spec->log_fd > 0)
+		(void)dprintf(copy->spec->log_fd,
+			      "hearth: below %s/: the xattr %s of %zu bytes is left out: %s\n",
+			      top->path, xattr->name, xattr->value.len, strerror(os));
+}
+
 /* A change of owner takes capabilities away, and every change sets times. */
 static int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)
 {
@@ -114,7 +126,8 @@ static int copy_dress(struct copy *copy, int fd, const struct source_entry *entr
 
 	if (copy_dress_inode(copy, fd, entry, err) < 0)
 		return -1;
-	if (xattrs_write(copy_top(copy)->fd, fd, &entry->xattrs, copy->spec->first_id, err) < 0)
+	if (xattrs_write(copy_top(copy)->fd, fd, &entry->xattrs, copy->spec->first_id,
+			 copy_say_lost, copy, err) < 0)
 		return -1;
 	if (futimens(fd, times) < 0)
 		return err_os(err, errno, "set the times");

@@ -10,7 +10,7 @@
  * a slash or is one of several sources' is a directory, and missing parents are
  * made 0755 and 0:0, or as --chmod and --chown say. Several matches of a
  * wildcard are several sources. Times are kept, xattrs too where the file
- * system takes them, hard links within one source stay links; of an image's
+ * system takes them (else the log says so), hard links within one source stay links; of an image's
  * files also owners. Order: owner, mode, xattrs, times.
  *
  * Runs in a child whose fsuid and fsgid are the machine's root
@@ -36,6 +36,7 @@ struct copy_spec {
 	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
 	const struct digest *content;
 	struct shortcut *shortcut; /* what that said is known by, or NULL */
+	int log_fd;                /* where what is left out is said; 0 for nowhere */
 	const struct cancel *cancel;
 };
 

@@ -35,7 +35,7 @@ static struct context_sources work_sources(const struct task *task, int fd)
 	};
 }
 
-int work_copy(struct store *store, struct machine *machine, const struct task *task,
+int work_copy(struct store *store, struct machine *machine, const struct task *task, int log_fd,
 	      const struct cancel *cancel, struct err *err)
 {
 	bool image = task->image_count > 0;
@@ -50,6 +50,7 @@ int work_copy(struct store *store, struct machine *machine, const struct task *t
 		.content = task->content,
 		.shortcut = shortcut,
 		.first_id = machine_first_id(machine),
+		.log_fd = log_fd,
 		.cancel = cancel,
 	};
 

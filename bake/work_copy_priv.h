@@ -4,5 +4,6 @@
 
 #include "bake/task.h"
 
-int work_copy(struct store *store, struct machine *machine, const struct task *task,
+/* log_fd is the step's log. */
+int work_copy(struct store *store, struct machine *machine, const struct task *task, int log_fd,
 	      const struct cancel *cancel, struct err *err) MUST_CHECK;

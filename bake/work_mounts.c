@@ -106,6 +106,7 @@ static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd
 		.destination = name,
 		.workdir = "/",
 		.content = &mount->content,
+		.log_fd = gathering->log_fd,
 		.cancel = gathering->cancel,
 	};
 	const char *path;

@@ -235,7 +235,8 @@ static int work_execute(struct step_work *work, struct err *err)
 	case INSTRUCTION_RUN:
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
-		return work_copy(work->store, work->machine, &work->task, &work->cancel, err);
+		return work_copy(work->store, work->machine, &work->task, hub_log_fd(work->hub),
+				 &work->cancel, err);
 	case INSTRUCTION_WORKDIR:
 		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 	case INSTRUCTION_ENV:

@@ -100,17 +100,23 @@ static struct str xattrs_capability(struct str value, uint32_t first_id,
 	return (struct str){(const char *)out, sizeof(*out)};
 }
 
-int xattrs_write(int dirfd, int fd, const struct xattrs *xattrs, uint32_t first_id, struct err *err)
+int xattrs_write(int dirfd, int fd, const struct xattrs *xattrs, uint32_t first_id,
+		 xattrs_lost_fn *lost, void *ctx, struct err *err)
 {
 	for (size_t i = 0; i < xattrs->count; i++) {
 		const char *name = xattrs->at[i].name;
 		struct str value = buf_str(&xattrs->at[i].value);
 		struct vfs_ns_cap_data capability;
+		int os;
 
 		if (str_equal(str_of(name), STR(XATTR_NAME_CAPS)))
 			value = xattrs_capability(value, first_id, &capability);
-		if (fsetxattr(fd, name, value.ptr, value.len, 0) < 0 && errno != ENOTSUP)
-			return room_xattr_failed(dirfd, errno, name, value.len, err);
+		if (fsetxattr(fd, name, value.ptr, value.len, 0) == 0)
+			continue;
+		os = errno;
+		if (room_xattr_failed(dirfd, os, name, value.len, err) < 0 && err->kind == ERR_FULL)
+			return -1;
+		lost(ctx, &xattrs->at[i], os);
 	}
 	return 0;
 }

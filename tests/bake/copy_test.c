@@ -101,8 +101,14 @@ static void a_file_goes_where_the_destination_says(void **state)
 	spec.destination = ".";
 	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
 	scene_check_file(scene, "root/work/dir/f", "data", 0640);
+	assert_int_equal(unlinkat(scene->fd, "root/work/dir/f", 0), 0);
+	spec.destination = "./";
+	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	scene_check_file(scene, "root/work/dir/f", "data", 0640);
+	assert_int_equal(unlinkat(scene->fd, "root/work/dir/f", 0), 0);
 	spec.destination = "";
 	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
+	scene_check_file(scene, "root/work/dir/f", "data", 0640);
 	copy(scene, "f", "/");
 	scene_check_file(scene, "root/f", "data", 0640);
 }
@@ -122,6 +128,8 @@ static void a_directory_gives_its_contents(void **state)
 	scene_check_file(scene, "root/new/sub/f", "deep", 0600);
 	scene_check_file(scene, "root/new/x", "x", 0755);
 	scene_check_link(scene, "root/new/l", "../elsewhere");
+	copy(scene, "d/", "/slash");
+	scene_check_file(scene, "root/slash/x", "x", 0755);
 	copy(scene, "d/.", "/again/");
 	scene_check_file(scene, "root/again/x", "x", 0755);
 	copy(scene, "/", "/all");
@@ -154,6 +162,31 @@ static void an_existing_top_keeps_all_and_nested_ones_follow_the_source(void **s
 	check_mode(scene, "root/tmp/only", 0700);
 	scene_check_file(scene, "root/tmp/sub/old", "old", 0600);
 	scene_check_file(scene, "root/tmp/sub/new", "new", 0644);
+}
+
+/* Those of the top stay, those below it are the source's. */
+static void attributes_of_directories_follow_the_source_below_the_top(void **state)
+{
+	struct scene *scene = *state;
+	char source[64];
+	char top[64];
+	char below[64];
+	char got[8];
+
+	scene_dir(scene, "context/d", 0755);
+	scene_dir(scene, "context/d/sub", 0755);
+	scene_dir(scene, "root/x", 0755);
+	scene_dir(scene, "root/x/sub", 0755);
+	(void)snprintf(source, sizeof(source), "%s/context/d", scene->path);
+	(void)snprintf(top, sizeof(top), "%s/root/x", scene->path);
+	(void)snprintf(below, sizeof(below), "%s/root/x/sub", scene->path);
+	assert_int_equal(setxattr(source, "user.a", "1", 1, 0), 0);
+	(void)strncat(source, "/sub", sizeof(source) - strlen(source) - 1);
+	assert_int_equal(setxattr(source, "user.a", "2", 1, 0), 0);
+	copy(scene, "d", "/x");
+	assert_int_equal(getxattr(top, "user.a", got, sizeof(got)), -1);
+	assert_int_equal(getxattr(below, "user.a", got, sizeof(got)), 1);
+	assert_int_equal(got[0], '2');
 }
 
 static void a_whole_directory_becomes_itself(void **state)
@@ -566,6 +599,7 @@ int main(void)
 		SCENE_TEST(a_file_goes_where_the_destination_says),
 		SCENE_TEST(a_directory_gives_its_contents),
 		SCENE_TEST(an_existing_top_keeps_all_and_nested_ones_follow_the_source),
+		SCENE_TEST(attributes_of_directories_follow_the_source_below_the_top),
 		SCENE_TEST(a_whole_directory_becomes_itself),
 		SCENE_TEST(what_is_there_is_replaced_never_written_through),
 		SCENE_TEST(the_destination_is_resolved_to_its_last_part),

@@ -319,6 +319,10 @@ static void instructions_expand_into_texts_of_their_own(void **unused)
 	} cases[] = {
 		{"COPY $NAME /$NAME/", "COPY {\"args\":[\"ada\",\"/ada/\"]}"},
 		{"COPY [\"a b\", \"$HOME\"]", "COPY {\"args\":[\"a b\",\"/root\"]}"},
+		/* quotes and escapes of the JSON form's elements go, too */
+		{"COPY [\"'$a b'\", \"\\\"$HOME\\\"/\\\\x\"]",
+		 "COPY {\"args\":[\"$a b\",\"/root/x\"]}"},
+		{"COPY \"a\" '/x'", "COPY {\"args\":[\"a\",\"/x\"]}"},
 		{"COPY a\\ b \"c\"", NULL}, /* blanks cut first: a\ and b and c */
 		{"COPY --chown=$NAME --chmod=0644 a b",
 		 "COPY {\"args\":[\"a\",\"b\"],\"chmod\":\"0644\",\"chown\":\"ada\"}"},

@@ -109,6 +109,15 @@ spec "$work/blind.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300 
 refused "so does one that does not look" 74 'space' hearth bake "$work/blind.json"
 "$here/image.py" "$work/noted:1" tiny entry:large-xattr >/dev/null
 refused "what ext4 does not hold is no full disk" 69 'user.big of 5000 bytes' hearth pull "oci:$work/noted:1"
+mkdir "$work/mntcontext"
+mount -t tmpfs tmpfs "$work/mntcontext"
+echo x >"$work/mntcontext/noted"
+if setfattr -n user.big -v "$(head -c 5000 /dev/zero | tr '\0' x)" "$work/mntcontext/noted"; then # Linux 6.6
+	spec "$work/noted.json" "$base" "COPY noted /noted" "RUN cat /noted"
+	check "of a context it is left out" bake "$work/noted.json" --context "$work/mntcontext"
+	holds "which the log says" "$(cat "$work/bake.log")" '^\[1/2\] hearth: .*xattr user.big of 5000 bytes is left out: No space'
+fi
+umount "$work/mntcontext"
 spec "$work/small.json" "$base" "RUN echo small > /small"
 holds "what is small is baked afterwards" "$(bake "$work/small.json" --tag small:1)" '^sha256:'
 holds "and images works" "$(hearth images)" small:1
