@@ -93,6 +93,7 @@ static void bakes_set_members(const struct bakes_record *record, json_t *documen
 	bakes_set(document, "agentId", json_string(record->agent_id));
 	bakes_set(document, "slug", json_string(record->slug));
 	bakes_set(document, "version", json_integer(record->version));
+	bakes_set(document, "base", json_from_str(record->base_name));
 	bakes_set(document, "rebake", json_boolean(record->rebake));
 	bakes_set_number(document, "fromStep", record->from_step);
 	bakes_set(document, "state", json_string(bakes_state_name(record->state)));
@@ -183,6 +184,7 @@ static int bakes_parse_identity(const json_t *document, struct bakes_record *out
 	    bakes_parse_text(document, "agentId", out->agent_id, sizeof(out->agent_id), err) < 0 ||
 	    bakes_parse_text(document, "slug", out->slug, sizeof(out->slug), err) < 0 ||
 	    json_need_int(document, "", "version", &out->version, err) < 0 ||
+	    json_get_string(document, "", "base", &out->base_name, err) < 0 ||
 	    json_get_bool(document, "", "rebake", &out->rebake, err) < 0 ||
 	    bakes_parse_size(document, "fromStep", &from_step, err) < 0)
 		return -1;
@@ -223,13 +225,13 @@ static int bakes_parse_result(const json_t *document, struct bakes_record *out, 
 static int bakes_parse(struct str key, const json_t *document, struct bakes_record *out,
 		       struct err *err)
 {
-	auto_bakes_record struct bakes_record record = {0};
+	auto_bakes_record struct bakes_record record = {.document = json_deep_copy(document),
+							.base_name = STR("")};
 
-	if (bakes_parse_identity(document, &record, err) < 0 ||
-	    bakes_parse_course(document, &record, err) < 0 ||
-	    bakes_parse_result(document, &record, err) < 0)
+	if (bakes_parse_identity(record.document, &record, err) < 0 ||
+	    bakes_parse_course(record.document, &record, err) < 0 ||
+	    bakes_parse_result(record.document, &record, err) < 0)
 		return err_ctx(err, "record of bake " STR_FMT, STR_ARG(key));
-	record.document = json_deep_copy(document);
 	*out = record;
 	record = (struct bakes_record){0};
 	return 0;
@@ -363,7 +365,8 @@ int bakes_each_open(struct meta *meta, struct str after, bakes_each_fn *fn, void
 }
 
 struct bakes_search {
-	int64_t version; /* 0: the rebake's */
+	int64_t version;
+	bool rebake;
 	char id[ID_TEXT_MAX];
 };
 
@@ -377,18 +380,18 @@ static int bakes_match(void *ctx, struct str key, const json_t *entry, struct er
 	struct str agent_id;
 
 	(void)err;
-	if (!json_is_true(json_object_get(entry, "open")) || rebake != (search->version == 0) ||
-	    (!rebake && version != search->version))
+	if (!json_is_true(json_object_get(entry, "open")) || rebake != search->rebake ||
+	    version != search->version)
 		return 0;
 	(void)str_cut(&id, '/', &agent_id);
 	(void)snprintf(search->id, sizeof(search->id), STR_FMT, STR_ARG(id));
 	return 1;
 }
 
-int bakes_find_open(struct meta *meta, struct str agent_id, int64_t version,
+int bakes_find_open(struct meta *meta, struct str agent_id, int64_t version, bool rebake,
 		    struct bakes_record *out, struct err *err)
 {
-	struct bakes_search search = {.version = version};
+	struct bakes_search search = {.version = version, .rebake = rebake};
 	struct bakes_agent_key prefix;
 	int found =
 		meta_each_before(meta, BAKES_AGENTS, bakes_agent_key(agent_id, STR(""), &prefix),

@@ -13,8 +13,8 @@
  *	running -> queued                 the daemon stopped or died
  *	queued, waiting -> cancelled
  *
- * Invariant: of one agent and version one version's bake at most is open, and
- * of one agent one rebake (queue.h sees to both).
+ * Invariant: of a version one bake of its own at most is open, and one rebake
+ * (queue.h sees to both).
  */
 #pragma once
 
@@ -46,8 +46,10 @@ struct bakes_record {
 	char agent_id[ID_TEXT_MAX];
 	char slug[BAKES_SLUG_MAX];
 	int64_t version;
-	bool rebake;      /* else the version's own */
-	size_t from_step; /* of a rebake: earlier ones may be found; 0 for none */
+	struct str
+		base_name; /* borrowed, of `document` where it was read: what the spec calls it */
+	bool rebake;       /* else the version's own */
+	size_t from_step;  /* of a rebake: earlier ones may be found; 0 for none */
 	enum bakes_state state;
 	bool cancelling; /* somebody asked for that while it ran */
 	int64_t attempt; /* the first is 1; 0 before it */
@@ -74,8 +76,8 @@ int bakes_find(struct meta *meta, struct str id, struct bakes_record *out, struc
 	MUST_CHECK;
 void bakes_record_done(struct bakes_record *record);
 
-/* The open rebake of an agent (version 0), or the open bake of a version. 1, 0, -1. */
-int bakes_find_open(struct meta *meta, struct str agent_id, int64_t version,
+/* The open rebake of a version, or its own open bake. 1, 0, -1. */
+int bakes_find_open(struct meta *meta, struct str agent_id, int64_t version, bool rebake,
 		    struct bakes_record *out, struct err *err) MUST_CHECK;
 
 /*

@@ -16,6 +16,16 @@
 int64_t clock_now_ms(void);
 int64_t clock_monotonic_ms(void);
 
+/* Where the time comes from, for what a test must not wait for. NULL is clock_now_ms(). */
+struct clock {
+	int64_t (*now_ms)(const struct clock *clock);
+};
+
+static inline int64_t clock_ask_ms(const struct clock *clock)
+{
+	return clock ? clock->now_ms(clock) : clock_now_ms();
+}
+
 /* RFC 3339 UTC with milliseconds, "2026-01-31T12:00:00.000Z". */
 const char *clock_format(int64_t ms, char text[static CLOCK_TEXT_MAX]);
 

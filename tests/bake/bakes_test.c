@@ -8,7 +8,10 @@
 
 static struct bakes_record record_of(const char *agent_id, int64_t version, bool rebake)
 {
-	struct bakes_record record = {.version = version, .rebake = rebake, .created_ms = NOW_MS};
+	struct bakes_record record = {.version = version,
+				      .base_name = STR("debian:12"),
+				      .rebake = rebake,
+				      .created_ms = NOW_MS};
 
 	(void)snprintf(record.agent_id, sizeof(record.agent_id), "%s", agent_id);
 	(void)snprintf(record.slug, sizeof(record.slug), "repo-bot");
@@ -74,6 +77,7 @@ static void a_record_comes_back_whole(void **state)
 	assert_string_equal(found.id, record.id);
 	assert_string_equal(found.agent_id, AGENT);
 	assert_string_equal(found.slug, "repo-bot");
+	assert_true(str_equal(found.base_name, STR("debian:12")));
 	assert_true(found.rebake && found.cancelling);
 	assert_int_equal(found.version, 3);
 	assert_int_equal(found.from_step, 2);
@@ -202,11 +206,11 @@ static void an_open_rebake_is_not_taken_for_the_versions_own_bake(void **state)
 	own.state = BAKES_READY;
 	put(fixture->store, &own);
 	meta = reading(fixture->store);
-	assert_int_equal(bakes_find_open(meta, STR(AGENT), 0, &found, &err), 1);
+	assert_int_equal(bakes_find_open(meta, STR(AGENT), 1, true, &found, &err), 1);
 	assert_string_equal(found.id, again.id);
 	bakes_record_done(&found);
-	assert_int_equal(bakes_find_open(meta, STR(AGENT), 1, &found, &err), 0);
-	assert_int_equal(bakes_find_open(meta, STR(OTHER), 0, &found, &err), 0);
+	assert_int_equal(bakes_find_open(meta, STR(AGENT), 1, false, &found, &err), 0);
+	assert_int_equal(bakes_find_open(meta, STR(OTHER), 1, true, &found, &err), 0);
 }
 
 static void of_an_agent_the_newest_bakes_are_kept_and_the_open_ones(void **state)

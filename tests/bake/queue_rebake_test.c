@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bake/workshop.h"
+
+#define EVENTS_MAX ((size_t)2048)
+#define BORN "image.baking image.ready "
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static void check_events(struct workshop *workshop, const char *expected)
+{
+	char events[EVENTS_MAX];
+
+	assert_string_equal(workshop_events(workshop, events, sizeof(events)), expected);
+}
+
+static void check_image(const json_t *image, const char *name)
+{
+	struct digest digest = workshop_image(name);
+	char text[DIGEST_TEXT_MAX];
+
+	assert_string_equal(text_of(image, "digest"), digest_format(&digest, text));
+}
+
+static void ended(struct workshop *workshop, enum bakes_state state)
+{
+	struct bakes_record record = workshop_wait(workshop, 1, state);
+
+	bakes_record_done(&record);
+}
+
+/* An agent whose first version has its image. */
+static void bear(struct workshop *workshop)
+{
+	workshop_start(workshop, 2);
+	workshop_put(workshop, 1, 1);
+	ended(workshop, BAKES_READY);
+}
+
+static struct queue_ticket rebake(struct workshop *workshop)
+{
+	struct queue_ticket ticket;
+	struct err err = {0};
+
+	check_ok(queue_rebake(workshop->queue, workshop_agent(1), 0, &ticket, &err), &err);
+	return ticket;
+}
+
+static void the_old_image_serves_until_there_is_another(void **state)
+{
+	struct workshop *workshop = *state;
+	struct digest first = workshop_image("first");
+	AUTO(json) json_t *during = NULL;
+	AUTO(json) json_t *after = NULL;
+	struct queue_ticket ticket;
+
+	bear(workshop);
+	workshop_set_image(workshop, "second");
+	workshop_hold(workshop);
+	ticket = rebake(workshop);
+	assert_false(ticket.joined);
+	workshop_wait_made(workshop, 2);
+	during = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(during, "status"), "ready");
+	check_image(during, "first");
+	assert_string_equal(text_of(json_object_get(during, "rebake"), "status"), "baking");
+	assert_string_equal(text_of(json_object_get(during, "rebake"), "phase"), "running");
+	assert_string_equal(text_of(json_object_get(during, "rebake"), "bakeId"), ticket.bake_id);
+	workshop_open_gate(workshop);
+	ended(workshop, BAKES_READY);
+	after = workshop_status(workshop, 1, 0);
+	check_image(after, "second");
+	check_image(json_object_get(after, "previous"), "first");
+	assert_string_equal(text_of(json_object_get(after, "rebake"), "status"), "ready");
+	assert_true(workshop->made[1].rebake);
+	assert_true(digest_equal(&workshop->made[1].previous, &first));
+	assert_false(workshop->made[1].has_base); /* it is asked for again */
+	check_events(workshop, BORN "image.rebaking image.rebaked");
+}
+
+static void an_equal_image_is_unchanged(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *status = NULL;
+
+	bear(workshop);
+	(void)rebake(workshop);
+	ended(workshop, BAKES_UNCHANGED);
+	status = workshop_status(workshop, 1, 0);
+	check_image(status, "first");
+	assert_null(json_object_get(status, "previous"));
+	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "unchanged");
+	check_events(workshop, BORN "image.rebaking image.unchanged");
+}
+
+static void a_rebake_that_fails_takes_nothing_away(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *status = NULL;
+	const json_t *last;
+
+	bear(workshop);
+	workshop_fail(workshop, ERR_STEP, true);
+	(void)rebake(workshop);
+	ended(workshop, BAKES_FAILED);
+	status = workshop_status(workshop, 1, 0);
+	last = json_object_get(status, "rebake");
+	assert_string_equal(text_of(status, "status"), "ready");
+	check_image(status, "first");
+	assert_null(json_object_get(status, "error"));
+	assert_string_equal(text_of(last, "status"), "failed");
+	assert_string_equal(text_of(json_object_get(last, "error"), "code"), "StepFailed");
+	check_events(workshop, BORN "image.rebaking image.rebakeFailed");
+}
+
+static void a_rebake_that_waits_leaves_the_image_ready(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *status = NULL;
+
+	bear(workshop);
+	workshop_fail(workshop, ERR_REMOTE, false);
+	(void)rebake(workshop);
+	ended(workshop, BAKES_WAITING);
+	status = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(status, "status"), "ready");
+	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "baking");
+	workshop_fail(workshop, ERR_NONE, false);
+	workshop_pass_ms(workshop, 5000);
+	ended(workshop, BAKES_UNCHANGED);
+}
+
+static void a_second_rebake_joins_the_first(void **state)
+{
+	struct workshop *workshop = *state;
+	struct queue_ticket first;
+	struct queue_ticket second;
+	struct queue_ticket third;
+
+	bear(workshop);
+	workshop_hold(workshop);
+	first = rebake(workshop);
+	second = rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	third = rebake(workshop);
+	assert_true(second.joined && third.joined);
+	assert_string_equal(second.bake_id, first.bake_id);
+	assert_string_equal(third.bake_id, first.bake_id);
+	workshop_open_gate(workshop);
+	ended(workshop, BAKES_UNCHANGED);
+	assert_false(rebake(workshop).joined);
+	ended(workshop, BAKES_UNCHANGED);
+}
+
+static void rebakes_of_two_versions_follow_each_other(void **state)
+{
+	struct workshop *workshop = *state;
+	struct queue_ticket first;
+	struct queue_ticket second;
+
+	bear(workshop);
+	workshop_hold(workshop);
+	first = rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	workshop_put(workshop, 1, 2);
+	workshop_wait_made(workshop, 3);
+	second = rebake(workshop); /* of the version that is latest now */
+	assert_false(second.joined);
+	assert_string_not_equal(second.bake_id, first.bake_id);
+	workshop_let_go(workshop, 2);
+	workshop_wait_made(workshop, 4);
+	assert_int_equal(workshop->made[3].version, 2);
+	assert_true(workshop->made[3].rebake);
+	assert_int_equal(workshop->running_most, 2);
+	workshop_open_gate(workshop);
+	ended(workshop, BAKES_UNCHANGED);
+}
+
+static void a_failed_version_gets_its_image_by_a_rebake(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *during = NULL;
+	AUTO(json) json_t *after = NULL;
+
+	workshop_fail(workshop, ERR_STEP, true);
+	workshop_start(workshop, 1);
+	workshop_put(workshop, 1, 1);
+	ended(workshop, BAKES_FAILED);
+	workshop_fail(workshop, ERR_NONE, false);
+	workshop_hold(workshop);
+	(void)rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	during = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(during, "status"), "baking");
+	workshop_open_gate(workshop);
+	ended(workshop, BAKES_READY);
+	after = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(after, "status"), "ready");
+	assert_null(json_object_get(after, "previous"));
+	check_events(workshop, "image.baking image.failed image.rebaking image.ready "
+			       "image.rebaked");
+}
+
+static void a_cancelled_rebake_leaves_the_image_ready(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *status = NULL;
+	struct queue_ticket ticket;
+	struct err err = {0};
+
+	bear(workshop);
+	workshop_hold(workshop);
+	ticket = rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	check_ok(queue_cancel(workshop->queue, str_of(ticket.bake_id), &err), &err);
+	ended(workshop, BAKES_CANCELLED);
+	status = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(status, "status"), "ready");
+	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "failed");
+	check_events(workshop, BORN "image.rebaking bake.cancelled image.rebakeFailed");
+}
+
+static void a_rollback_puts_the_image_before_the_last_rebake_back(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *status = NULL;
+	struct digest first = workshop_image("first");
+	struct digest digest;
+	struct err err = {0};
+
+	bear(workshop);
+	workshop_set_image(workshop, "second");
+	(void)rebake(workshop);
+	ended(workshop, BAKES_READY);
+	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err);
+	assert_true(digest_equal(&digest, &first));
+	status = workshop_status(workshop, 1, 0);
+	check_image(status, "first");
+	assert_int_equal(workshop->restored, 1);
+	check_events(workshop, BORN "image.rebaking image.rebaked image.rebaked");
+	check_err(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err,
+		  ERR_CONFLICT);
+}
+
+static void there_is_nothing_to_roll_back_to_before_a_rebake(void **state)
+{
+	struct workshop *workshop = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bear(workshop);
+	check_err(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err,
+		  ERR_CONFLICT);
+	check_err(queue_rollback(workshop->queue, workshop_agent(2), &digest, &err), &err,
+		  ERR_NOT_FOUND);
+}
+
+static void who_is_no_agent_is_not_rebaked(void **state)
+{
+	struct workshop *workshop = *state;
+	struct queue_ticket ticket;
+	struct err err = {0};
+
+	workshop_start(workshop, 1);
+	check_err(queue_rebake(workshop->queue, workshop_agent(1), 0, &ticket, &err), &err,
+		  ERR_NOT_FOUND);
+}
+
+static void a_rebake_is_taken_up_after_a_restart(void **state)
+{
+	struct workshop *workshop = *state;
+	struct queue_ticket ticket;
+	auto_bakes_record struct bakes_record record = {0};
+
+	bear(workshop);
+	workshop_hold(workshop);
+	ticket = rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	workshop_stop(workshop, 0);
+	workshop_open_gate(workshop);
+	workshop_start(workshop, 1);
+	record = workshop_wait(workshop, 1, BAKES_UNCHANGED);
+	assert_string_equal(record.id, ticket.bake_id);
+	check_events(workshop, BORN "image.rebaking image.unchanged");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, workshop_open, workshop_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_old_image_serves_until_there_is_another),
+		TEST(an_equal_image_is_unchanged),
+		TEST(a_rebake_that_fails_takes_nothing_away),
+		TEST(a_rebake_that_waits_leaves_the_image_ready),
+		TEST(a_second_rebake_joins_the_first),
+		TEST(rebakes_of_two_versions_follow_each_other),
+		TEST(a_failed_version_gets_its_image_by_a_rebake),
+		TEST(a_cancelled_rebake_leaves_the_image_ready),
+		TEST(a_rollback_puts_the_image_before_the_last_rebake_back),
+		TEST(there_is_nothing_to_roll_back_to_before_a_rebake),
+		TEST(who_is_no_agent_is_not_rebaked),
+		TEST(a_rebake_is_taken_up_after_a_restart),
+	};
+
+	return cmocka_run_group_tests_name("bake/queue_rebake", tests, NULL, NULL);
+}
