@@ -8,7 +8,7 @@
  * sent once, on a connection of its own, which the daemon cannot have just
  * closed for being idle.
  */
-import { readError, readJson } from "./answers.js";
+import { readError, readJson, readText } from "./answers.js";
 import { Deadline } from "./deadline.js";
 import { HearthError, InvalidArgument, TooManyRequests, Unavailable } from "./errors.js";
 import { sleep } from "./sleep.js";
@@ -129,12 +129,15 @@ export class Caller {
 		}
 	}
 
+	/* An answer is read to its end, also where it has no body: only then is its connection free. */
 	async #once(method, request, signal) {
 		const answer = await this.send(method, request, signal);
 		const { status } = answer;
 
 		try {
-			return { status, etag: answer.header("etag"), value: status === 304 ? undefined : await readJson(answer) };
+			const value = status === 304 ? await readText(answer) : await readJson(answer);
+
+			return { status, etag: answer.header("etag"), value };
 		} catch (error) {
 			throw this.fault(error, signal);
 		}

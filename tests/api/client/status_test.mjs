@@ -55,6 +55,7 @@ test("a state that stays is given back as it is", async (t) => {
 	assert.equal(await client.agents.imageStatus({ id: "a", since: first, wait: 5 }), first);
 	assert.deepEqual(calls.map(({ query }) => query.wait), [undefined, undefined, "5"]);
 	assert.deepEqual(Object.keys(first), ["status", "phase"]);
+	assert.equal(new Set(calls.map(({ socket }) => socket)).size, 1);
 });
 
 test("a wait above a minute is several requests", async (t) => {
