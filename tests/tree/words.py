@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+KINDS = (".c", ".h", ".js", ".mjs", ".ts")
 MODULES = ("layers", "registry", "sandbox", "bake", "api")
 BANNED = ("strcpy strcat sprintf vsprintf strtok gets atoi strtol strtoul alloca dup system popen tmpnam access "
           "realpath chdir usleep getenv").split()
@@ -22,12 +23,18 @@ def blank(match):
 
 
 def judge(name, text):
-    """Each complaint about one C file."""
+    """Each complaint about one file."""
     if not LICENSE.match(text):
         yield 1, "the first line is not the license"
     for number, line in enumerate(text.splitlines(), 1):
         if UNFINISHED.search(line):
             yield number, "unfinished work"
+    if name.endswith((".c", ".h")):
+        yield from judge_c(name, text)
+
+
+def judge_c(name, text):
+    """What C alone may not hold."""
     for number, line in enumerate(TOKEN.sub(blank, text).splitlines(), 1):
         if "\0" in line:
             yield number, "a // comment"
@@ -47,12 +54,15 @@ def self_check():
         assert not list(judge("bake/x.c", head + line)), line
     assert list(judge("bake/x.c", "int a;"))
     assert not list(judge("api/x.c", head + 'getenv("A");'))
+    assert not list(judge("api/x.js", head + "open(); // b"))
+    assert list(judge("api/x.js", head + "/* FIX" + "ME */"))
 
 
 def main():
     self_check()
     root = Path(sys.argv[1])
-    files = [p for m in (*MODULES, "tests") if (root / m).is_dir() for p in sorted((root / m).rglob("*.[ch]"))]
+    files = [p for m in (*MODULES, "tests") if (root / m).is_dir() for p in sorted((root / m).rglob("*"))
+             if p.suffix in KINDS]
     bad = [(p.relative_to(root), *found) for p in files for found in judge(str(p.relative_to(root)), p.read_text())]
     for name, line, what in bad:
         print(f"{name}:{line}: {what}")
