@@ -4,9 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 : "${JOB_PARENT:?is the stand-in}"
 
+mkfifo "$work/open"
+exec {open}<>"$work/open" # says nothing and does not end
+
 job() # SPEC [NAME=VALUE...]: prints its events; its standard input stays open
 {
-	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" < <(exec sleep 60) 2>>"$work/parent.log"
+	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" <&"$open" 2>>"$work/parent.log"
 }
 
 agent() # FILE BASE STEP...: an agent's spec
@@ -14,7 +17,7 @@ agent() # FILE BASE STEP...: an agent's spec
 	local file=$1
 	shift
 	spec "$file.image" "$@"
-	jq '{slug: "agent", model: "m", system: "s", sandbox: {image: .}}' "$file.image" >"$file"
+	jq '{slug: "agent", model: {provider: "gateway", model: "m"}, system: "s", sandbox: {image: .}}' "$file.image" >"$file"
 }
 
 base=$(tiny_base)
@@ -86,7 +89,7 @@ holds "a job that is started again finds the steps that were made" "$(cat "$work
 
 # Between its result and its publishing a job keeps what it made from a collector.
 agent "$work/e.json" base:1 'RUN echo kept >/kept'
-"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$work/e.json" version=9 keep="$work/go" < <(exec sleep 60) >"$work/out.e" 2>&1 &
+"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$work/e.json" version=9 keep="$work/go" <&"$open" >"$work/out.e" 2>&1 &
 parent=$!
 servers+=("$parent")
 wait_for 60 grep -q '^result' "$work/out.e"
