@@ -5,6 +5,7 @@
 #include "bake/work.h"
 #define LOG_MODULE "bake"
 #include "layers/base/log.h"
+#include "layers/draft.h"
 #include "layers/step.h"
 #include "sandbox/machine.h"
 
@@ -144,6 +145,7 @@ static inline void auto_claim_release(struct claim *slot)
 struct step_start {
 	const struct asker *asker;
 	const struct task *task;
+	const struct digest *meeting;
 	int contextfd; /* or -1 */
 	struct claim *claim;
 };
@@ -157,8 +159,8 @@ static int asker_fork_step(void *ctx, int theirs, struct err *err)
 		claim_release(start->claim); /* the worker's alone: they end with it */
 		return 0;
 	}
-	rendezvous_close(start->asker->store, &start->task->key);
-	rendezvous_leave(start->asker->store, &start->task->key);
+	rendezvous_close(start->asker->store, start->meeting);
+	rendezvous_leave(start->asker->store, start->meeting);
 	return -1;
 }
 
@@ -166,13 +168,13 @@ static int asker_fork_step(void *ctx, int theirs, struct err *err)
  * A worker belongs to all its askers: we wait for its end, since a step leaves
  * nothing behind, and never end it.
  */
-static int asker_start_step(const struct asker *asker, const struct task *task, int contextfd,
-			    struct claim *claim, struct answer *answer, struct err *err)
+static int asker_start_step(struct step_start *start, struct answer *answer, struct err *err)
 {
-	AUTO(json) json_t *request = task_format(task);
-	struct step_start start = {asker, task, contextfd, claim};
+	const struct asker *asker = start->asker;
+	AUTO(json) json_t *request = task_format(start->task);
 	struct err end;
-	int result = asker_request(asker, asker_fork_step, &start, request, task, answer, err);
+	int result =
+		asker_request(asker, asker_fork_step, start, request, start->task, answer, err);
 
 	if (!answer->started || answer->others_stay)
 		return result;
@@ -193,21 +195,25 @@ static int asker_pause(const struct asker *asker, struct err *err)
 }
 
 /* 1 the step has a record already. */
-static int asker_find(const struct asker *asker, const struct digest *key, struct err *err)
+static int asker_find(const struct asker *asker, const struct task *task, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 
+	if (task->fresh)
+		return 0;
 	if (meta_begin(asker->store, META_READ, &meta, err) < 0)
 		return -1;
-	return step_find(meta, key, false, &record, err);
+	if (task->draft)
+		return draft_find(meta, str_of(task->draft), &task->key, false, &record, err);
+	return step_find(meta, &task->key, false, &record, err);
 }
 
 /* The holder may be done, and only wait for one who does not read. */
 static int asker_await_holder(const struct asker *asker, const struct task *task,
 			      struct answer *answer, struct err *err)
 {
-	int found = task->fresh ? 0 : asker_find(asker, &task->key, err);
+	int found = asker_find(asker, task, err);
 
 	answer->ended = found == 1;
 	if (found != 0)
@@ -221,28 +227,31 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 {
 	auto_close int fd = -1;
 	AUTO(claim) struct claim claim = {-1, -1};
-	int got = rendezvous_join(asker->store, &task->key, &fd, err);
+	struct digest meeting;
+	struct step_start start = {asker, task, &meeting, contextfd, &claim};
+	int got;
 
+	task_meeting(task, &meeting);
+	got = rendezvous_join(asker->store, &meeting, &fd, err);
 	if (got == 1) {
 		*out_shared = true;
 		return asker_listen(asker, fd, answer, err);
 	}
 	if (got == 0)
-		got = rendezvous_claim(asker->store, &task->key, &claim.lockfd, &claim.listener,
-				       err);
+		got = rendezvous_claim(asker->store, &meeting, &claim.lockfd, &claim.listener, err);
 	if (got == 0)
 		return asker_await_holder(asker, task, answer, err);
 	if (got < 0)
 		return -1;
 	/* Whoever held the key before us may just have finished. */
-	got = task->fresh ? 0 : asker_find(asker, &task->key, err);
+	got = asker_find(asker, task, err);
 	if (got != 0) {
 		answer->ended = got == 1;
-		rendezvous_close(asker->store, &task->key);
-		rendezvous_leave(asker->store, &task->key);
+		rendezvous_close(asker->store, &meeting);
+		rendezvous_leave(asker->store, &meeting);
 		return got < 0 ? -1 : 0;
 	}
-	return asker_start_step(asker, task, contextfd, &claim, answer, err);
+	return asker_start_step(&start, answer, err);
 }
 
 /* A joined step may have failed by what only its starter was given: hosts, limits, time, secrets.

@@ -187,6 +187,7 @@ static int bake_record_image(struct bake *bake, struct err *err)
 		.baked_ms = clock_now_ms(),
 		.slug = bake->spec->slug,
 		.base = bake->spec->base,
+		.base_digest = bake->base,
 	};
 
 	if (meta_begin(bake->options->store, META_WRITE, &meta, err) < 0 ||

@@ -7,6 +7,11 @@
  * at the end the config and manifest are stored. A fully cached bake starts no
  * process, writes nothing, and loads no library beyond the store's.
  *
+ * A rebake asks anew what a base from a registry is, and runs every RUN anew
+ * (from from_step on); what its steps made nobody else finds until its image is
+ * published (layers/draft.h), which is the caller's to do. Started again under
+ * the same id it goes on where it was.
+ *
  * What happens meanwhile is told through one callback, in the caller's thread.
  *
  * Durability: when it returns 0 the image, its layers and its records survive
@@ -63,17 +68,20 @@ typedef void bake_event_fn(void *ctx, const struct bake_event *event);
 
 struct bake_options {
 	struct store *store;
-	struct lease *lease;     /* in use: what was found stays until the caller has named it */
-	const char *worker_path; /* of hearth-worker */
-	const char *puller_path; /* of hearth-puller */
-	const char *agent_path;  /* of hearth-agent */
-	int contextfd;           /* -1 for none */
-	bool no_cache;           /* run every step anew */
-	size_t from_step;        /* run this step, from 1, and those after it anew; 0 for none */
-	bool pull;               /* ask upstream although a digest is held */
-	bool held_only;          /* take the base that is held, or none */
-	bool no_host_files;      /* neither base nor --from may be files of this host */
-	bool unpublished;        /* the image's record is left to the caller; see bake_result */
+	struct lease *lease;       /* in use: what was found stays until the caller has named it */
+	const char *worker_path;   /* of hearth-worker */
+	const char *puller_path;   /* of hearth-puller */
+	const char *agent_path;    /* of hearth-agent */
+	int contextfd;             /* -1 for none */
+	bool no_cache;             /* run every step anew */
+	size_t from_step;          /* run this step, from 1, and those after it anew; 0 for none */
+	const char *rebake;        /* the id of this bake, which makes its image anew; or NULL */
+	const struct digest *base; /* the manifest that `base` stands for, unless it is asked
+				      anew; or NULL */
+	bool pull;                 /* ask upstream although a digest is held */
+	bool held_only;            /* take the base that is held, or none */
+	bool no_host_files;        /* neither base nor --from may be files of this host */
+	bool unpublished;          /* the image's record is left to the caller; see bake_result */
 	bool plain_http;
 	const struct places *places; /* of all registries, or NULL */
 	const char *ca_file;

@@ -10,7 +10,7 @@
 #include "bake/key.h"
 #include "bake/sweeper.h"
 #include "bake/task.h"
-#include "layers/step.h"
+#include "layers/draft.h"
 
 struct bake {
 	const struct spec *spec;

@@ -20,7 +20,15 @@ bool bake_anew(const struct bake *bake)
 {
 	const struct bake_options *options = bake->options;
 
-	return options->no_cache || (options->from_step > 0 && bake->step >= options->from_step);
+	return options->no_cache ||
+	       (options->from_step > 0 && !options->rebake && bake->step >= options->from_step);
+}
+
+/* Whether what another bake's step made may stand for it. */
+static bool bake_may_be_found(const struct bake *bake)
+{
+	return !bake->options->rebake || bake->step < bake->options->from_step ||
+	       bake->steps[bake->step - 1].kind != INSTRUCTION_RUN;
 }
 
 int bake_snapshot(struct bake *bake, struct err *err)
@@ -150,8 +158,15 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err)
 {
+	const char *rebake = bake->options->rebake;
+	int found = 0;
+
 	if (bake_snapshot(bake, err) < 0)
 		return -1;
+	if (rebake)
+		found = draft_find(bake->meta, str_of(rebake), key, with_details, out, err);
+	if (found != 0 || !bake_may_be_found(bake))
+		return found;
 	return step_find(bake->meta, key, with_details, out, err);
 }
 

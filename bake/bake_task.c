@@ -106,6 +106,7 @@ void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		.store_path = store_path(options->store),
 		.store_map_bytes = store_map_bytes(options->store),
 		.fresh = bake_anew(bake),
+		.draft = options->rebake,
 	};
 	task->hosts = drop_const(options->hosts);
 	if (!ready->link)

@@ -132,12 +132,13 @@ static int base_load(struct store *store, const struct digest *digest, struct st
 	return state_from_base(&manifest, &config, out, err);
 }
 
-static int base_pull(const struct bake_options *options, const struct asker *asker, struct str text,
-		     const struct platform *platform, struct err *err)
+static int base_pull(const struct bake_options *options, const struct asker *asker,
+		     const struct base_request *what, struct err *err)
 {
 	const struct base_request request = {
-		.reference = text,
-		.platform = *platform,
+		.reference = what->reference,
+		.bare = what->bare,
+		.platform = what->platform,
 		.plain_http = options->plain_http,
 		.ca_file = options->ca_file,
 		.max_layer_bytes = options->max_layer_bytes,
@@ -161,10 +162,75 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 static int base_held(const struct bake_options *options, const struct reference *reference,
 		     struct str text, const struct spec *spec, struct tag *out, struct err *err)
 {
-	if (transport_is_archive(reference->kind) ||
-	    (options->pull && reference->kind == REFERENCE_REGISTRY))
+	bool remote = reference->kind == REFERENCE_REGISTRY;
+	int held;
+
+	if (transport_is_archive(reference->kind) || (options->pull && remote))
 		return 0;
-	return base_find_tag(options->store, reference, text, &spec->platform, out, err);
+	held = base_find_tag(options->store, reference, text, &spec->platform, out, err);
+	/* A tag of ours is what it is; no registry knows it. */
+	return held == 1 && options->rebake && remote && out->pulled ? 0 : held;
+}
+
+/* 1 it is here, and for this platform; 0 it is not; -1. */
+static int base_load_held(struct store *store, const struct digest *digest,
+			  const struct platform *platform, struct state *out, struct err *err)
+{
+	auto_state struct state state = {0};
+
+	if (base_load(store, digest, &state, err) < 0)
+		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	if (!platform_matches(platform, &state.platform))
+		return 0;
+	*out = state;
+	state = (struct state){0};
+	return 1;
+}
+
+/* Its documents alone, most likely: 1 they came, 0 nobody has them any more, -1. */
+static int base_pull_digest(const struct bake_options *options, const struct asker *asker,
+			    const struct reference *reference, const struct platform *platform,
+			    struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
+	char digest[DIGEST_TEXT_MAX];
+	struct base_request request = {.bare = true, .platform = *platform};
+
+	if (buf_addf(&text, err, STR_FMT "/" STR_FMT "@%s", STR_ARG(reference->host),
+		     STR_ARG(reference->path), digest_format(options->base, digest)) < 0)
+		return -1;
+	request.reference = buf_str(&text);
+	if (base_pull(options, asker, &request, err) == 0)
+		return 1;
+	return err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAUTHORIZED ||
+			       err->kind == ERR_DENIED
+		       ? 0
+		       : -1;
+}
+
+/*
+ * What the base was for the version before, and stays while its name does. 1,
+ * 0 it has to be resolved, -1.
+ */
+static int base_inherit(const struct bake_options *options, const struct asker *asker,
+			const struct reference *reference, struct str text,
+			const struct platform *platform, struct state *out, struct err *err)
+{
+	struct store *store = options->store;
+	struct tag tag;
+	int held;
+
+	if (!options->base || options->pull || options->rebake ||
+	    reference->kind != REFERENCE_REGISTRY)
+		return 0;
+	held = base_load_held(store, options->base, platform, out, err);
+	if (held != 0 || options->held_only)
+		return held;
+	held = base_find_tag(store, reference, text, platform, &tag, err);
+	if (held < 0 || (held == 1 && !tag.pulled))
+		return held < 0 ? -1 : 0;
+	held = base_pull_digest(options, asker, reference, platform, err);
+	return held == 1 ? base_load_held(store, options->base, platform, out, err) : held;
 }
 
 static int base_check_kind(const struct reference *reference, struct err *err)
@@ -203,14 +269,22 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 		return state_from_scratch(&spec->platform, out, err);
 	if (reference_format(&reference, &text, err) < 0)
 		return -1;
+	held = base_inherit(options, asker, &reference, buf_str(&text), &spec->platform, out, err);
+	if (held == 1)
+		*out_digest = *options->base;
+	if (held != 0)
+		return held < 0 ? err_ctx(err, "base " STR_FMT, STR_ARG(spec->base)) : 0;
 	held = base_held(options, &reference, buf_str(&text), spec, &tag, err);
 	if (held == 0 && options->held_only)
 		return err_set(err, ERR_NOT_FOUND,
 			       "base " STR_FMT " is not here: every step would run",
 			       STR_ARG(spec->base));
 	if (held == 0) {
+		const struct base_request request = {.reference = buf_str(&text),
+						     .platform = spec->platform};
+
 		*out_cached = false;
-		if (base_pull(options, asker, buf_str(&text), &spec->platform, err) < 0)
+		if (base_pull(options, asker, &request, err) < 0)
 			return -1; /* it says what it pulled */
 		held = base_find_tag(options->store, &reference, buf_str(&text), &spec->platform,
 				     &tag, err);

@@ -38,6 +38,7 @@ int from_resolve(struct str reference, const struct spec *spec, const struct bak
 	struct digest manifest;
 	bool cached;
 
+	asked.base = NULL;
 	if (!from_is_neighbour(reference, spec->base)) {
 		asked.registry_user = STR("");
 		asked.registry_password = NULL;

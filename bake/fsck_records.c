@@ -7,6 +7,7 @@
 #include "bake/tarball.h"
 #include "layers/base/array.h"
 #include "layers/blob.h"
+#include "layers/draft.h"
 #include "layers/failure.h"
 #include "layers/step.h"
 #include "layers/tree.h"
@@ -77,6 +78,10 @@ static int records_is_whole(struct records *records, const struct root *root, st
 		return records_has_image(records, &root->digest, err);
 	case ROOT_STEP:
 		return records_has_blob(records, "its layer", &root->digest, err);
+	case ROOT_DRAFT:
+		return records_has_blob(records, "what it names", &root->digest, err);
+	case ROOT_BASE:
+		break; /* asked for where it is needed */
 	case ROOT_LOG:
 		return records_has_blob(records, "its log", &root->digest, err);
 	case ROOT_CONTEXT:
@@ -102,6 +107,10 @@ static int records_remove(struct records *records, const struct root *root, stru
 		return step_remove(meta, &root->key, err);
 	case ROOT_STEP:
 		return step_remove(meta, &root->key, err);
+	case ROOT_DRAFT:
+		return draft_remove(meta, root->name, &root->key, err);
+	case ROOT_BASE:
+		break;
 	case ROOT_CONTEXT:
 		return tarball_forget(meta, &root->digest, err);
 	case ROOT_VARIANT:
@@ -113,12 +122,13 @@ static int records_remove(struct records *records, const struct root *root, stru
 static int records_judge(void *ctx, const struct root *root, struct err *err)
 {
 	static const enum fsck_kind kinds[] = {
-		[ROOT_TAG] = FSCK_TAG, [ROOT_IMAGE] = FSCK_IMAGE,     [ROOT_STEP] = FSCK_STEP,
-		[ROOT_LOG] = FSCK_LOG, [ROOT_CONTEXT] = FSCK_CONTEXT, [ROOT_VARIANT] = FSCK_RECORD,
+		[ROOT_BASE] = FSCK_IMAGE,      [ROOT_DRAFT] = FSCK_STEP,     [ROOT_TAG] = FSCK_TAG,
+		[ROOT_IMAGE] = FSCK_IMAGE,     [ROOT_STEP] = FSCK_STEP,      [ROOT_LOG] = FSCK_LOG,
+		[ROOT_CONTEXT] = FSCK_CONTEXT, [ROOT_VARIANT] = FSCK_RECORD,
 	};
 	struct records *records = ctx;
 	struct fsck_finding finding = {.kind = kinds[root->kind], .text = records->text};
-	bool by_key = root->kind == ROOT_STEP || root->kind == ROOT_LOG;
+	bool by_key = root->kind == ROOT_STEP || root->kind == ROOT_LOG || root->kind == ROOT_DRAFT;
 	auto_free char *name = strndup(root->name.ptr ? root->name.ptr : "", root->name.len);
 	int whole = records_is_whole(records, root, err);
 

@@ -20,6 +20,7 @@ struct gc {
 	struct gc_plan plan;
 	struct gc_result result;
 	struct digest_set gone; /* images and keys of steps that went, or would */
+	struct meta *meta;      /* of the mark; borrowed */
 };
 
 static void gc_tell(const struct gc *gc, const struct gc_image *image)
@@ -229,6 +230,8 @@ static bool gc_is_gone(const struct gc *gc, const struct root *root)
 		return gc_versions_names(&gc->plan.versions, root->name);
 	if (root->kind == ROOT_IMAGE || root->kind == ROOT_CONTEXT)
 		return digest_set_has(&gc->gone, &root->digest);
+	if (root->kind == ROOT_BASE)
+		return digest_set_has(&gc->gone, &root->image);
 	if (root->kind == ROOT_STEP || root->kind == ROOT_LOG)
 		return digest_set_has(&gc->gone, &root->key);
 	return false;
@@ -238,7 +241,10 @@ static int gc_keep_root(void *ctx, const struct root *root, struct err *err)
 {
 	struct gc *gc = ctx;
 	static const struct digest none;
+	int orphan = root->kind == ROOT_DRAFT ? gc_draft_is_orphan(gc->meta, root->name, err) : 0;
 
+	if (orphan != 0)
+		return orphan < 0 ? -1 : 0;
 	if (gc_is_gone(gc, root) ||
 	    (root->kind == ROOT_VARIANT && !collect_keeps(gc->collector, &root->diff_id)))
 		return 0;
@@ -285,17 +291,18 @@ static int gc_forget_versions(struct gc *gc, struct err *err)
 
 static int gc_carry_out(struct gc *gc, struct err *err)
 {
-	struct meta *meta;
+	bool dry_run = gc->options->dry_run;
 
 	if (gc_forget_versions(gc, err) < 0)
 		return -1;
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
 	    gc_drop_records(gc, err) < 0 || gc_drop_contexts(gc, err) < 0 ||
-	    collect_mark(gc->collector, &meta, err) < 0 ||
-	    roots_each(meta, gc_keep_root, gc, err) < 0 ||
+	    (!dry_run && gc_drop_drafts(gc->options->store, err) < 0) ||
+	    collect_mark(gc->collector, &gc->meta, err) < 0 ||
+	    roots_each(gc->meta, gc_keep_root, gc, err) < 0 ||
 	    collect_sweep(gc->collector, &gc->result.collected, err) < 0)
 		return -1;
-	if (gc->options->dry_run)
+	if (dry_run)
 		return 0;
 	return punch_store(gc->options->store, gc->options->cancel, &gc->result.punched, err);
 }

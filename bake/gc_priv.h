@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bake/gc.h"
+#include "layers/meta.h"
 
 /* One plan, carried out, and what it left is swept. Adds to *result. */
 int gc_pass(const struct gc_options *options, struct gc_result *result, struct err *err) MUST_CHECK;
@@ -10,3 +11,9 @@ int gc_pass(const struct gc_options *options, struct gc_result *result, struct e
 /* Remove the next cheapest to make again until the policy's limits hold, or nothing is left. */
 int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
 	MUST_CHECK;
+
+/* Whether no open bake has this id (layers/draft.h). 1, 0 or -1. */
+int gc_draft_is_orphan(struct meta *meta, struct str owner, struct err *err) MUST_CHECK;
+
+/* Nobody looks for them, so no collector need keep anybody out. */
+int gc_drop_drafts(struct store *store, struct err *err) MUST_CHECK;

@@ -13,10 +13,13 @@ static int image_parse(struct str key, const json_t *record, struct image *out, 
 	struct image image = {0};
 	struct str created;
 	struct str baked;
+	struct str base_digest = {0};
 	int64_t size;
 	int64_t layers;
 
 	if (digest_parse(key, &image.manifest, err) < 0 ||
+	    json_get_string(record, "", "baseDigest", &base_digest, err) < 0 ||
+	    (base_digest.ptr && digest_parse(base_digest, &image.base_digest, err) < 0) ||
 	    json_need_int(record, "", "sizeBytes", &size, err) < 0 ||
 	    json_need_int(record, "", "layers", &layers, err) < 0 ||
 	    json_need_string(record, "", "createdAt", &created, err) < 0 ||
@@ -49,6 +52,7 @@ int image_find(struct meta *meta, const struct digest *manifest, struct image *o
 
 int image_put(struct meta *meta, const struct image *image, struct err *err)
 {
+	static const struct digest none;
 	AUTO(json) json_t *record = json_object();
 	char text[DIGEST_TEXT_MAX];
 	char when[CLOCK_TEXT_MAX];
@@ -62,6 +66,9 @@ int image_put(struct meta *meta, const struct image *image, struct err *err)
 				  json_string(clock_format(image->baked_ms, when)));
 	(void)json_object_set_new(record, "slug", json_from_str(image->slug));
 	(void)json_object_set_new(record, "base", json_from_str(image->base));
+	if (!digest_equal(&image->base_digest, &none))
+		(void)json_object_set_new(record, "baseDigest",
+					  json_string(digest_format(&image->base_digest, text)));
 	return meta_put(meta, IMAGES, str_of(digest_format(&image->manifest, text)), record, err);
 }
 

@@ -15,11 +15,12 @@ struct image {
 	struct digest manifest;
 	uint64_t size; /* bytes: layers, config and manifest */
 	size_t layers;
-	int64_t created_ms; /* of the config */
-	int64_t baked_ms;   /* when this store first had it */
-	struct str slug;    /* borrowed from `record` */
-	struct str base;    /* borrowed: as the spec had it */
-	json_t *record;     /* owned */
+	int64_t created_ms;        /* of the config */
+	int64_t baked_ms;          /* when this store first had it */
+	struct str slug;           /* borrowed from `record` */
+	struct str base;           /* borrowed: as the spec had it */
+	struct digest base_digest; /* of its manifest; all zero for scratch, or where unknown */
+	json_t *record;            /* owned */
 };
 
 /*

@@ -15,7 +15,8 @@
  * A job does everything but publish. When its result comes all that it made is
  * durable, and stays until job_end(); job_publish() gives the image its record
  * and its names, in a transaction of the caller's. Where either process dies
- * before that, the same job finds its steps made when it is started again.
+ * before that, the same job finds its steps made when it is started again
+ * under the same id.
  *
  * Threads: a job belongs to one at a time. job_start() and job_end() wait for
  * a process, job_read() for nothing.
@@ -37,9 +38,12 @@
 struct job_request {
 	const char *program; /* the path of hearth */
 	struct store *store;
+	const char *bake_id;           /* it stays the same when the job is started again */
 	struct str spec;               /* JSON: an agent or its image */
+	const struct digest *base;     /* what its base stood for, of the version before; or NULL */
 	const struct digest *previous; /* the image that is served now, or NULL */
-	bool pull;                     /* ask upstream although the base is held */
+	bool rebake;                   /* see bake.h */
+	size_t from_step;              /* of a rebake: earlier steps may be found; 0 for none */
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */
@@ -68,6 +72,7 @@ struct job_progress {
 struct job_result {
 	struct digest image; /* its manifest's */
 	struct digest base;  /* the base's manifest's; all zero for scratch */
+	const char *bake_id; /* in document */
 	uint64_t size;       /* bytes: layers, config and manifest */
 	size_t steps;
 	size_t cached_steps;
@@ -127,8 +132,8 @@ struct job_names {
 int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err) MUST_CHECK;
 
 /*
- * The image becomes known: its record, `<slug>:<version>` and `<slug>:latest`.
- * Doing it twice is as once.
+ * The image becomes known: its record, the records of a rebake's steps,
+ * `<slug>:<version>` and `<slug>:latest`. Doing it twice is as once.
  */
 int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
 		struct err *err) MUST_CHECK;
@@ -136,6 +141,9 @@ int job_publish(struct meta *meta, const struct job_result *result, const struct
 /* The names alone: for an image that is known, as after a rollback. */
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
 		   const struct job_names *names, struct err *err) MUST_CHECK;
+
+/* A rebake that failed for good, or was cancelled: nobody finds what its steps made. */
+int job_drop(struct meta *meta, const char *bake_id, struct err *err) MUST_CHECK;
 
 void job_result_done(struct job_result *result);
 

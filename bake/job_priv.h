@@ -16,7 +16,10 @@ struct job_order {
 	struct str store_path;
 	uint64_t map_bytes;
 	struct digest previous; /* all zero where there is none */
-	bool pull;
+	struct digest base;     /* the same */
+	const char *bake_id;
+	bool rebake;
+	size_t from_step;
 	struct network_host *hosts; /* owned */
 	size_t host_count;
 	struct secrets secrets; /* owned */

@@ -3,6 +3,7 @@
 #include "bake/image.h"
 #include "bake/job.h"
 #include "layers/base/clock.h"
+#include "layers/draft.h"
 #include "registry/tag.h"
 
 #include <inttypes.h>
@@ -31,36 +32,56 @@ static int publish_read_keys(const json_t *value, struct digest **out, size_t *o
 	return 0;
 }
 
-static int publish_image_record(struct meta *meta, const struct job_result *result, struct err *err)
+struct publication {
+	struct meta *meta;
+	const struct job_result *result;
+	struct digest *keys; /* owned */
+	size_t key_count;
+};
+
+static int publish_image_record(struct publication *publication, struct err *err)
 {
+	const struct job_result *result = publication->result;
 	const json_t *value = result->document;
 	struct image image = {
-		.manifest = result->image, .size = result->size, .baked_ms = clock_now_ms()};
-	auto_free struct digest *keys = NULL;
-	size_t key_count = 0;
+		.manifest = result->image,
+		.size = result->size,
+		.baked_ms = clock_now_ms(),
+		.base_digest = result->base,
+	};
 	int64_t layers;
 
 	if (json_need_int(value, "", "layers", &layers, err) < 0 ||
 	    json_need_int(value, "", "createdMs", &image.created_ms, err) < 0 ||
 	    json_need_string(value, "", "slug", &image.slug, err) < 0 ||
-	    json_need_string(value, "", "baseText", &image.base, err) < 0 ||
-	    publish_read_keys(value, &keys, &key_count, err) < 0)
+	    json_need_string(value, "", "baseText", &image.base, err) < 0)
 		return -1;
 	image.layers = (size_t)layers;
-	if (image_put(meta, &image, err) < 0)
+	if (image_put(publication->meta, &image, err) < 0)
 		return -1;
-	return image_put_steps(meta, &image.manifest, keys, key_count, err);
+	return image_put_steps(publication->meta, &image.manifest, publication->keys,
+			       publication->key_count, err);
 }
 
 /* One that is known keeps its record: it says when it came first. */
-static int publish_image_once(struct meta *meta, const struct job_result *result, struct err *err)
+static int publish_image_once(struct publication *publication, struct err *err)
 {
 	auto_image struct image known = {0};
-	int found = image_find(meta, &result->image, &known, err);
+	int found = image_find(publication->meta, &publication->result->image, &known, err);
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	return publish_image_record(meta, result, err);
+	return publish_image_record(publication, err);
+}
+
+static int publish_drafts(struct publication *publication, struct err *err)
+{
+	const struct job_result *result = publication->result;
+
+	if (!json_is_true(json_object_get(result->document, "rebake")))
+		return 0;
+	return draft_publish(publication->meta, str_of(result->bake_id), publication->keys,
+			     publication->key_count, err);
 }
 
 /* As `<slug>:<tag>` is read where it names an image; a slug may be what a transport is called. */
@@ -99,15 +120,33 @@ int job_name_image(struct meta *meta, const struct digest *image, const struct p
 	return tag_put(meta, buf_str(&name), &tag, err);
 }
 
-int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
-		struct err *err)
+static int publish_all(struct publication *publication, const struct job_names *names,
+		       struct err *err)
 {
+	const struct job_result *result = publication->result;
 	struct platform platform;
 	struct str text;
 
 	if (json_need_string(result->document, "", "platform", &text, err) < 0 ||
-	    platform_parse(text, &platform, err) < 0 || publish_image_once(meta, result, err) < 0 ||
-	    job_name_image(meta, &result->image, &platform, names, err) < 0)
-		return err_ctx(err, "publish the image");
-	return 0;
+	    platform_parse(text, &platform, err) < 0 ||
+	    publish_read_keys(result->document, &publication->keys, &publication->key_count, err) <
+		    0 ||
+	    publish_image_once(publication, err) < 0 || publish_drafts(publication, err) < 0)
+		return -1;
+	return job_name_image(publication->meta, &result->image, &platform, names, err);
+}
+
+int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
+		struct err *err)
+{
+	struct publication publication = {.meta = meta, .result = result};
+	int rc = publish_all(&publication, names, err);
+
+	free(publication.keys);
+	return rc < 0 ? err_ctx(err, "publish the image") : 0;
+}
+
+int job_drop(struct meta *meta, const char *bake_id, struct err *err)
+{
+	return draft_drop(meta, str_of(bake_id), err);
 }

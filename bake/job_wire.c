@@ -2,10 +2,10 @@
 /*
  * job_wire.c - the documents of a job.
  *
- *	request    store, mapBytes, spec (its text), previous, pull, hosts,
- *	           secrets (names), runtime, plainHttp, caFile
+ *	request    store, mapBytes, bakeId, spec (its text), base, previous,
+ *	           rebake, fromStep, hosts, secrets (names), runtime, plainHttp, caFile
  *	progress   phase, step, of, text, done, cached, ms, bytes, size
- *	result     digest, base, sizeBytes, steps, cachedSteps, unchanged, push;
+ *	result     bakeId, rebake, digest, base, sizeBytes, steps, cachedSteps, unchanged, push;
  *	           and for the record: layers, createdMs, platform, slug, baseText, keys
  *	error      kind, os, text, exitCode (wire.c), step, terminal, logTail
  */
@@ -82,7 +82,11 @@ json_t *job_request_format(const struct job_request *request)
 	job_set(value, "spec", json_from_str(request->spec));
 	if (request->previous)
 		job_set_text(value, "previous", digest_format(request->previous, text));
-	job_set(value, "pull", json_boolean(request->pull));
+	if (request->base)
+		job_set_text(value, "base", digest_format(request->base, text));
+	job_set_text(value, "bakeId", request->bake_id);
+	job_set(value, "rebake", json_boolean(request->rebake));
+	job_set_int(value, "fromStep", request->from_step);
 	job_set(value, "hosts", task_hosts_format(request->hosts, request->host_count));
 	job_set(value, "secrets", job_secret_names(request->secrets));
 	job_set_text(value, "runtime", request->runtime);
@@ -94,6 +98,8 @@ json_t *job_request_format(const struct job_request *request)
 int job_order_parse(struct str text, struct job_order *out, struct err *err)
 {
 	struct str spec;
+	struct str bake_id;
+	uint64_t from_step;
 	const json_t *value;
 
 	if (json_parse(text, WIRE_PAYLOAD_MAX, &out->document, err) < 0)
@@ -103,10 +109,15 @@ int job_order_parse(struct str text, struct job_order *out, struct err *err)
 	    json_need_string(value, "", "spec", &spec, err) < 0 ||
 	    job_get_size(value, "mapBytes", &out->map_bytes, err) < 0 ||
 	    job_get_digest(value, "previous", &out->previous, err) < 0 ||
-	    json_get_bool(value, "", "pull", &out->pull, err) < 0 ||
+	    job_get_digest(value, "base", &out->base, err) < 0 ||
+	    json_need_string(value, "", "bakeId", &bake_id, err) < 0 ||
+	    json_get_bool(value, "", "rebake", &out->rebake, err) < 0 ||
+	    job_get_size(value, "fromStep", &from_step, err) < 0 ||
 	    task_hosts_parse(value, &out->hosts, &out->host_count, err) < 0 ||
 	    json_get_bool(value, "", "plainHttp", &out->plain_http, err) < 0)
 		return err_ctx(err, "request of a job");
+	out->bake_id = bake_id.ptr;
+	out->from_step = (size_t)from_step;
 	out->runtime = json_string_value(json_object_get(value, "runtime"));
 	out->ca_file = json_string_value(json_object_get(value, "caFile"));
 	return spec_parse(spec, &out->spec, err);
@@ -221,8 +232,10 @@ static int job_result_read(const json_t *value, struct job_result *out, struct e
 	uint64_t steps;
 	uint64_t cached;
 	json_t *pushes;
+	struct str bake_id;
 
-	if (job_get_digest(value, "digest", &out->image, err) < 0 ||
+	if (json_need_string(value, "", "bakeId", &bake_id, err) < 0 ||
+	    job_get_digest(value, "digest", &out->image, err) < 0 ||
 	    job_get_digest(value, "base", &out->base, err) < 0 ||
 	    job_get_size(value, "sizeBytes", &out->size, err) < 0 ||
 	    job_get_size(value, "steps", &steps, err) < 0 ||
@@ -233,6 +246,7 @@ static int job_result_read(const json_t *value, struct job_result *out, struct e
 	out->steps = (size_t)steps;
 	out->cached_steps = (size_t)cached;
 	out->pushes = pushes;
+	out->bake_id = bake_id.ptr;
 	return 0;
 }
 

@@ -246,6 +246,7 @@ static int work_open(struct job_work *work, struct err *err)
 
 static int work_bake(struct job_work *work, struct err *err)
 {
+	static const struct digest none;
 	const struct job_order *order = &work->order;
 	const struct bake_options options = {
 		.store = work->store,
@@ -254,7 +255,9 @@ static int work_bake(struct job_work *work, struct err *err)
 		.puller_path = work->host->puller_path,
 		.agent_path = work->host->agent_path,
 		.contextfd = work->contextfd,
-		.pull = order->pull,
+		.rebake = order->rebake ? order->bake_id : NULL,
+		.from_step = order->from_step,
+		.base = digest_equal(&order->base, &none) ? NULL : &order->base,
 		.no_host_files = true,
 		.unpublished = true,
 		.plain_http = order->plain_http,
@@ -315,6 +318,8 @@ static json_t *work_format_result(const struct job_work *work)
 
 	if (!value)
 		abort();
+	(void)json_object_set_new(value, "rebake", json_boolean(work->order.rebake));
+	(void)json_object_set_new(value, "bakeId", json_string(work->order.bake_id));
 	(void)json_object_set_new(value, "digest", work_digest(&result->image));
 	(void)json_object_set_new(value, "base", work_digest(&result->base));
 	(void)json_object_set_new(value, "slug", json_from_str(spec->slug));

@@ -3,7 +3,7 @@
 
 #include "bake/image.h"
 #include "bake/tarball.h"
-#include "layers/step.h"
+#include "layers/draft.h"
 #include "layers/variant.h"
 #include "registry/tag.h"
 
@@ -28,6 +28,7 @@ static int roots_tag(void *ctx, struct str reference, const struct tag *tag, str
 
 static int roots_image(void *ctx, const struct image *image, struct err *err)
 {
+	static const struct digest none;
 	const struct roots_walk *walk = ctx;
 	const struct root root = {
 		.kind = ROOT_IMAGE,
@@ -37,8 +38,13 @@ static int roots_image(void *ctx, const struct image *image, struct err *err)
 		.at_ms = image->baked_ms,
 		.size = image->size,
 	};
+	const struct root base = {
+		.kind = ROOT_BASE, .digest = image->base_digest, .image = image->manifest};
+	int result = walk->fn(walk->ctx, &root, err);
 
-	return walk->fn(walk->ctx, &root, err);
+	if (result != 0 || digest_equal(&image->base_digest, &none))
+		return result;
+	return walk->fn(walk->ctx, &base, err);
 }
 
 static int roots_step(void *ctx, const struct step_record *record, struct err *err)
@@ -63,6 +69,39 @@ static int roots_log(void *ctx, const struct digest *key, const struct digest *b
 	const struct root root = {.kind = ROOT_LOG, .digest = *blob, .key = *key};
 
 	return walk->fn(walk->ctx, &root, err);
+}
+
+struct roots_draft {
+	const struct roots_walk *walk;
+	struct str owner;
+};
+
+static int roots_draft_log(void *ctx, const struct digest *key, const struct digest *blob,
+			   struct err *err)
+{
+	const struct roots_draft *draft = ctx;
+	const struct root root = {
+		.kind = ROOT_DRAFT, .name = draft->owner, .digest = *blob, .key = *key};
+
+	return draft->walk->fn(draft->walk->ctx, &root, err);
+}
+
+static int roots_draft(void *ctx, struct str owner, const struct step_record *record,
+		       struct err *err)
+{
+	struct roots_draft draft = {ctx, owner};
+	const struct root root = {
+		.kind = ROOT_DRAFT,
+		.name = owner,
+		.digest = record->blob,
+		.key = record->key,
+		.diff_id = record->diff_id,
+		.at_ms = record->created_ms,
+		.size = record->blob_size,
+	};
+	int result = record->empty ? 0 : draft.walk->fn(draft.walk->ctx, &root, err);
+
+	return result != 0 ? result : draft_each_log(record, roots_draft_log, &draft, err);
 }
 
 static int roots_context(void *ctx, const struct tarball_info *info, struct err *err)
@@ -104,6 +143,8 @@ int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 		result = step_each(meta, roots_step, &walk, err);
 	if (result == 0)
 		result = step_each_log(meta, roots_log, &walk, err);
+	if (result == 0)
+		result = draft_each(meta, roots_draft, &walk, err);
 	if (result == 0)
 		result = tarball_each(meta, roots_context, &walk, err);
 	if (result == 0)

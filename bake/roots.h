@@ -12,9 +12,11 @@
 
 enum root_kind {
 	ROOT_TAG,     /* name is the reference; digest what it stands for, image the one chosen */
+	ROOT_BASE,    /* digest is the manifest that an image was baked on, image that one's */
 	ROOT_IMAGE,   /* name is the slug, perhaps empty; digest the manifest; baked here */
 	ROOT_STEP,    /* digest is its layer's blob, diff_id the layer's; key its own */
 	ROOT_LOG,     /* digest is a log's blob, key the step's */
+	ROOT_DRAFT,   /* name is a rebake's id: its layer, as of a step; or a blob beside it */
 	ROOT_CONTEXT, /* digest is a tar's blob (tarball.h), diff_id its tree's */
 	ROOT_VARIANT, /* digest is a blob of the layer diff_id in the other codec */
 };

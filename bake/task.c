@@ -59,6 +59,19 @@ static void set_int(json_t *object, const char *key, uint64_t value)
 	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+void task_meeting(const struct task *task, struct digest *out)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+
+	*out = task->key;
+	if (!task->draft)
+		return;
+	hasher_init(&hasher);
+	hasher_add(&hasher, (struct str){(const char *)task->key.bytes, sizeof(task->key.bytes)});
+	hasher_add(&hasher, str_of(task->draft));
+	hasher_final(&hasher, out);
+}
+
 json_t *task_format(const struct task *task)
 {
 	json_t *value = json_object();
@@ -89,6 +102,7 @@ json_t *task_format(const struct task *task)
 	set_text(value, "agent", task->agent_path);
 	set_text(value, "store", task->store_path);
 	(void)json_object_set_new(value, "fresh", json_boolean(task->fresh));
+	set_text(value, "draft", task->draft);
 	(void)json_object_set_new(value, "excludes",
 				  words_json(task->excludes, task->exclude_count));
 	(void)json_object_set_new(value, "parents", json_boolean(task->parents));
@@ -278,6 +292,7 @@ static int parse_parts(struct task *task, struct err *err)
 	task->agent_path = json_string_value(json_object_get(value, "agent"));
 	task->store_path = json_string_value(json_object_get(value, "store"));
 	task->components = json_object_get(value, "components");
+	task->draft = json_string_value(json_object_get(value, "draft"));
 	if (!task->workdir || !task->user || !task->store_path || !task->agent_path)
 		return err_set(err, ERR_INVALID, "workdir, user, store and agent are needed");
 	return 0;

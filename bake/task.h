@@ -73,8 +73,12 @@ struct task {
 	uint64_t store_map_bytes;
 	bool parents;       /* COPY */
 	bool fresh;         /* run although there is a record */
+	const char *draft;  /* the rebake whose own the record is (layers/draft.h); or NULL */
 	json_t *components; /* borrowed; stored with the step */
 };
+
+/* Where its askers meet: its key, but of a draft a name that no other bake has. */
+void task_meeting(const struct task *task, struct digest *out);
 
 json_t *task_format(const struct task *task);
 int task_parse(struct str text, struct task *out, struct err *err) MUST_CHECK;

@@ -58,16 +58,19 @@ static int reading_add_made(struct usage_reading *reading, const struct root *ro
 static int reading_add_root(void *ctx, const struct root *root, struct err *err)
 {
 	static const enum account_class classes[] = {
+		[ROOT_BASE] = ACCOUNT_OTHER,       [ROOT_DRAFT] = ACCOUNT_STEPS,
 		[ROOT_TAG] = ACCOUNT_OTHER,        [ROOT_IMAGE] = ACCOUNT_OTHER,
 		[ROOT_STEP] = ACCOUNT_STEPS,       [ROOT_LOG] = ACCOUNT_LOGS,
 		[ROOT_CONTEXT] = ACCOUNT_CONTEXTS, [ROOT_VARIANT] = ACCOUNT_OTHER,
 	};
+	static const struct digest none;
 	struct usage_reading *reading = ctx;
 
 	if ((root->kind == ROOT_TAG || root->kind == ROOT_IMAGE) &&
 	    reading_add_name(reading, root, err) < 0)
 		return -1;
-	if ((root->kind == ROOT_STEP || root->kind == ROOT_VARIANT) &&
+	if ((root->kind == ROOT_STEP || root->kind == ROOT_VARIANT ||
+	     (root->kind == ROOT_DRAFT && !digest_equal(&root->diff_id, &none))) &&
 	    reading_add_made(reading, root, err) < 0)
 		return -1;
 	return account_claim(reading->account, classes[root->kind], &root->digest, err);

@@ -19,6 +19,7 @@
 #include "bake/work_mounts_priv.h"
 #include "layers/base/clock.h"
 #include "layers/diff.h"
+#include "layers/draft.h"
 #include "layers/failure.h"
 #include "layers/layer.h"
 #include "layers/lease.h"
@@ -35,6 +36,7 @@
 
 struct step_work {
 	struct task task;
+	struct digest meeting; /* of its askers */
 	struct store *store;
 	struct lease *lease; /* of the layers that the machine stands on, and of what is made */
 	struct work_mounts mounts;
@@ -57,6 +59,7 @@ static int work_receive_task(struct step_work *work, struct err *err)
 		return -1;
 	if (task_parse(buf_str(&payload), &work->task, err) < 0)
 		return -1;
+	task_meeting(&work->task, &work->meeting);
 	return task_receive_secrets(&work->task, WORK_FD_ASKER, err);
 }
 
@@ -357,8 +360,15 @@ static int work_put_variant(const struct step_work *work, struct meta *meta, str
 	return variant_put(meta, &made->diff_id, work->task.codec, &variant, err);
 }
 
+static int work_put_record(struct step_work *work, struct meta *meta, struct err *err)
+{
+	if (work->task.draft)
+		return draft_put(meta, str_of(work->task.draft), &work->record, err);
+	return step_put(meta, &work->record, err);
+}
+
 /*
- * Which layer it is, step_put() decides. A tree that was placed for nothing is
+ * Which layer it is, work_put_record() decides. A tree that was placed for nothing is
  * swept, and one that was not placed is made from the blob when it is needed.
  */
 static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
@@ -373,7 +383,7 @@ static int work_commit(struct step_work *work, int dirfd, const char *name, stru
 	if (wanted < 0 || (wanted == 1 && hold < 0))
 		return -1;
 	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
-	    step_put(meta, record, err) < 0 || work_put_variant(work, meta, err) < 0)
+	    work_put_record(work, meta, err) < 0 || work_put_variant(work, meta, err) < 0)
 		return -1;
 	if (wanted == 1 && !record->cut_off &&
 	    tree_record(meta, work->store, &record->diff_id, err) < 0)
@@ -452,7 +462,7 @@ static void work_answer(struct step_work *work, int result, struct err *why)
 	struct err ignored;
 
 	if (work->store)
-		rendezvous_close(work->store, &work->task.key);
+		rendezvous_close(work->store, &work->meeting);
 	if (work->hub)
 		hub_finish(steal_ptr(&work->hub), type, answer);
 	else if (wire_send_json(WORK_FD_ASKER, type, answer, &ignored) < 0)
@@ -484,7 +494,7 @@ int work_step(void)
 	}
 	work_answer(&work, result, &err);
 	if (work.store)
-		rendezvous_leave(work.store, &work.task.key);
+		rendezvous_leave(work.store, &work.meeting);
 	auto_close_release(&work.spoolfd);
 	step_record_done(&work.record);
 	lease_close(work.lease);

@@ -16,7 +16,7 @@
  * A cached bake reads only the first, a thousand times in a few milliseconds;
  * so that one is short.
  */
-#include "layers/step.h"
+#include "layers/step_priv.h"
 
 #include "layers/failure.h"
 
@@ -76,7 +76,7 @@ static int step_get_codec(const json_t *record, enum layer_codec *out, struct er
 	return found == 1 ? layer_codec_parse(name, out, err) : found;
 }
 
-static int step_read(const json_t *record, struct step_record *out, struct err *err)
+int step_read(const json_t *record, struct step_record *out, struct err *err)
 {
 	if (json_need_int(record, STEP_TABLE, "atMs", &out->created_ms, err) < 0 ||
 	    step_get_digest(record, "blob", &out->blob, err) < 0 ||
@@ -91,7 +91,18 @@ static int step_read(const json_t *record, struct step_record *out, struct err *
 	return 0;
 }
 
-static int step_read_details(struct meta *meta, struct str key, struct step_record *out,
+int step_read_details(const json_t *details, struct step_record *out, struct err *err)
+{
+	if (step_get_digest(details, "parent", &out->parent, err) < 0 ||
+	    step_get_digest(details, "content", &out->content, err) < 0 ||
+	    json_need_int(details, STEP_DETAILS, "ms", &out->duration_ms, err) < 0)
+		return -1;
+	json_decref(out->components);
+	out->components = json_incref(json_object_get(details, "components"));
+	return step_log_parse(details, &out->log, err);
+}
+
+static int step_find_details(struct meta *meta, struct str key, struct step_record *out,
 			     struct err *err)
 {
 	AUTO(json) json_t *details = NULL;
@@ -101,13 +112,7 @@ static int step_read_details(struct meta *meta, struct str key, struct step_reco
 		return -1;
 	if (found == 0)
 		return err_set(err, ERR_CORRUPT, "its details are missing");
-	if (step_get_digest(details, "parent", &out->parent, err) < 0 ||
-	    step_get_digest(details, "content", &out->content, err) < 0 ||
-	    json_need_int(details, STEP_DETAILS, "ms", &out->duration_ms, err) < 0)
-		return -1;
-	json_decref(out->components);
-	out->components = json_incref(json_object_get(details, "components"));
-	return step_log_parse(details, &out->log, err);
+	return step_read_details(details, out, err);
 }
 
 int step_find(struct meta *meta, const struct digest *key, bool with_details,
@@ -121,7 +126,7 @@ int step_find(struct meta *meta, const struct digest *key, bool with_details,
 		return found;
 	out->key = *key;
 	if (step_read(record, out, err) < 0 ||
-	    (with_details && step_read_details(meta, str_of(hex), out, err) < 0)) {
+	    (with_details && step_find_details(meta, str_of(hex), out, err) < 0)) {
 		err->kind = ERR_CORRUPT;
 		return err_ctx(err, "step %s", hex);
 	}
@@ -142,14 +147,12 @@ static void step_set_digest(json_t *record, const char *name, const struct diges
 		step_set(record, name, json_string_nocheck(digest_hex(digest, hex)));
 }
 
-static json_t *step_write(const struct step_record *record)
+void step_write(const struct step_record *record, json_t *out)
 {
-	json_t *out = json_object();
-
 	step_set(out, "v", json_integer(1));
 	step_set(out, "atMs", json_integer(record->created_ms));
 	if (record->empty)
-		return out;
+		return;
 	step_set_digest(out, "blob", &record->blob);
 	step_set_digest(out, "diffId", &record->diff_id);
 	step_set(out, "blobBytes", json_integer((json_int_t)record->blob_size));
@@ -160,22 +163,17 @@ static json_t *step_write(const struct step_record *record)
 		step_set(out, "cutOff", json_true());
 	if (record->codec != LAYER_ZSTD)
 		step_set(out, "codec", json_string(layer_codec_name(record->codec)));
-	return out;
 }
 
-static int step_put_details(struct meta *meta, struct str key, const struct step_record *record,
-			    struct err *err)
+void step_write_details(const struct step_record *record, json_t *out)
 {
-	AUTO(json) json_t *details = json_object();
-
-	step_set(details, "v", json_integer(1));
-	step_set(details, "ms", json_integer(record->duration_ms));
-	step_set_digest(details, "parent", &record->parent);
-	step_set_digest(details, "content", &record->content);
+	step_set(out, "v", json_integer(1));
+	step_set(out, "ms", json_integer(record->duration_ms));
+	step_set_digest(out, "parent", &record->parent);
+	step_set_digest(out, "content", &record->content);
 	if (record->components)
-		step_set(details, "components", json_incref(record->components));
-	step_log_format(&record->log, details);
-	return meta_put(meta, STEP_DETAILS, key, details, err);
+		step_set(out, "components", json_incref(record->components));
+	step_log_format(&record->log, out);
 }
 
 static struct str step_content_key(const struct digest *parent, const struct digest *content,
@@ -260,37 +258,42 @@ static int step_put_content(struct meta *meta, struct str key, const struct step
 			step_content_key(&record->parent, &record->content, space), entry, err);
 }
 
-static int step_put_layer(struct meta *meta, struct str key, struct step_record *record,
-			  struct err *err)
+int step_settle(struct meta *meta, struct step_record *record, struct err *err)
 {
 	int found;
 
+	record->cut_off = false;
+	if (record->empty)
+		return step_keep_time(meta, record, err);
 	assert(!step_is_zero(&record->blob));
 	if (step_is_zero(&record->content))
 		return 0;
 	found = step_cut_off(meta, record, err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	return step_put_content(meta, key, record, err);
+	return found < 0 ? -1 : found == 0;
+}
+
+int step_store(struct meta *meta, const struct step_record *record, bool first, struct err *err)
+{
+	AUTO(json) json_t *hot = json_object();
+	AUTO(json) json_t *details = json_object();
+	char hex[DIGEST_HEX_MAX];
+	struct str key = str_of(digest_hex(&record->key, hex));
+
+	if (first && step_put_content(meta, key, record, err) < 0)
+		return -1;
+	step_write(record, hot);
+	step_write_details(record, details);
+	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
+	    meta_put(meta, STEP_DETAILS, key, details, err) < 0)
+		return -1;
+	return failure_remove(meta, &record->key, err) < 0 ? -1 : 0;
 }
 
 int step_put(struct meta *meta, struct step_record *record, struct err *err)
 {
-	char hex[DIGEST_HEX_MAX];
-	struct str key = str_of(digest_hex(&record->key, hex));
-	AUTO(json) json_t *hot = NULL;
-	int rc;
+	int first = step_settle(meta, record, err);
 
-	record->cut_off = false;
-	rc = record->empty ? step_keep_time(meta, record, err)
-			   : step_put_layer(meta, key, record, err);
-	if (rc < 0)
-		return -1;
-	hot = step_write(record);
-	if (meta_put(meta, STEP_TABLE, key, hot, err) < 0 ||
-	    step_put_details(meta, key, record, err) < 0)
-		return -1;
-	return failure_remove(meta, &record->key, err) < 0 ? -1 : 0;
+	return first < 0 ? -1 : step_store(meta, record, first == 1, err);
 }
 
 struct step_walk {
@@ -299,7 +302,7 @@ struct step_walk {
 	void *ctx;
 };
 
-static int step_parse_key(struct str hex, struct digest *out, struct err *err)
+int step_parse_key(struct str hex, struct digest *out, struct err *err)
 {
 	char text[DIGEST_TEXT_MAX];
 
@@ -326,10 +329,9 @@ int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err)
 	return meta_each(meta, STEP_TABLE, STR(""), step_visit, &walk, err);
 }
 
-/* The listing of what a step read (bake/listing.h), where it has one. */
-static int step_get_listing(const json_t *details, struct digest *out, struct err *err)
+int step_find_listing(const json_t *components, struct digest *out, struct err *err)
 {
-	const json_t *files = json_object_get(json_object_get(details, "components"), "files");
+	const json_t *files = json_object_get(components, "files");
 
 	*out = (struct digest){0};
 	return json_is_string(files) ? digest_parse(json_str(files), out, err) : 0;
@@ -345,7 +347,7 @@ static int step_visit_log(void *ctx, struct str key, const json_t *value, struct
 
 	if (step_parse_key(key, &digest, err) < 0 ||
 	    step_get_digest(value, "log", &blob, err) < 0 ||
-	    step_get_listing(value, &listing, err) < 0) {
+	    step_find_listing(json_object_get(value, "components"), &listing, err) < 0) {
 		err->kind = ERR_CORRUPT;
 		return err_ctx(err, "log of step " STR_FMT, STR_ARG(key));
 	}

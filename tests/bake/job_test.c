@@ -121,8 +121,10 @@ static void scene_open(struct scene *scene, const struct store_fixture *fixture,
 {
 	*scene = (struct scene){.log = BUF_INIT(2 << 20)};
 	assert_true(readlink("/proc/self/exe", scene->self, sizeof(scene->self) - 1) > 0);
-	scene->request = (struct job_request){
-		.program = scene->self, .store = fixture->store, .spec = str_of(spec)};
+	scene->request = (struct job_request){.program = scene->self,
+					      .bake_id = "bak_1",
+					      .store = fixture->store,
+					      .spec = str_of(spec)};
 }
 
 static void scene_start(struct scene *scene)

@@ -58,6 +58,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 		.store_path = "/var/lib/hearth",
 		.store_map_bytes = (uint64_t)1 << 40,
 		.fresh = true,
+		.draft = "bak_1",
 	};
 	auto_buf struct buf text = BUF_INIT((size_t)1024 * 1024);
 	AUTO(json) json_t *json = NULL;
@@ -78,6 +79,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	assert_true(digest_equal(&back.key, &task.key));
 	assert_true(digest_equal(&back.parent, &task.parent));
 	assert_true(digest_equal(back.content, &content));
+	assert_string_equal(back.draft, "bak_1");
 	assert_int_equal(*back.clamp, clamp);
 	assert_int_equal(back.layer_count, 2);
 	assert_true(digest_equal(&back.layers[0].blob, &layers[0].blob));
@@ -212,10 +214,31 @@ static void what_is_no_task_is_refused(void **state)
 	}
 }
 
+static void a_draft_has_a_meeting_of_its_own(void **state)
+{
+	struct task task = {0};
+	struct digest first;
+	struct digest second;
+
+	(void)state;
+	digest_of(STR("key"), &task.key);
+	task_meeting(&task, &first);
+	assert_true(digest_equal(&first, &task.key));
+	task.draft = "bak_1";
+	task_meeting(&task, &first);
+	assert_false(digest_equal(&first, &task.key));
+	task_meeting(&task, &second);
+	assert_true(digest_equal(&first, &second));
+	task.draft = "bak_2";
+	task_meeting(&task, &second);
+	assert_false(digest_equal(&first, &second));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_arrives_as_it_was_sent),
+		cmocka_unit_test(a_draft_has_a_meeting_of_its_own),
 		cmocka_unit_test(mounts_arrive_and_secrets_are_in_no_document),
 		cmocka_unit_test(what_is_no_task_is_refused),
 	};

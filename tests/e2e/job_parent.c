@@ -7,12 +7,17 @@
  *
  *	version=N         what the image is published as; 1
  *	previous=DIGEST   the image that is served
+ *	base=DIGEST       what the base was for the version before
+ *	rebake=STEP       bake anew from that step on; 0 for all of them
+ *	id=ID             of the bake; without one it gets its own, and a record
+ *	host=NAME=ADDR:PORT
  *	secret=ID:VALUE
  *	keep=FILE         wait with publishing until the file is there
  *
  * A line on standard output for each event; a line on standard input cancels.
  * The exit code is the error's.
  */
+#include "bake/bakes.h"
 #include "bake/job.h"
 #include "layers/base/clock.h"
 
@@ -28,8 +33,11 @@
 struct parent {
 	struct job_request request;
 	struct job_names names;
+	struct bakes_record bake;
 	struct digest previous;
+	struct digest base;
 	struct secrets secrets;
+	struct network_host host;
 	const char *keep; /* or NULL */
 	int64_t started_ms;
 };
@@ -48,6 +56,17 @@ static int parent_add_secret(struct parent *parent, struct str value, struct err
 	return secrets_add(&parent->secrets, id, &bytes, err);
 }
 
+static int parent_set_rebake(struct parent *parent, struct str value)
+{
+	uint64_t step = 0;
+
+	parent->request.rebake = true;
+	if (!str_take_number(&value, &step))
+		return -1;
+	parent->request.from_step = (size_t)step;
+	return 0;
+}
+
 static int parent_set(struct parent *parent, const char *argument, struct err *err)
 {
 	struct str value = str_of(argument);
@@ -57,6 +76,21 @@ static int parent_set(struct parent *parent, const char *argument, struct err *e
 		return err_set(err, ERR_INVALID, "%s", argument);
 	if (str_equal(name, STR("version")))
 		return str_take_number(&value, &parent->names.version) ? 0 : -1;
+	if (str_equal(name, STR("id"))) {
+		parent->request.bake_id = value.ptr;
+		return 0;
+	}
+	if (str_equal(name, STR("host"))) {
+		parent->request.hosts = &parent->host;
+		parent->request.host_count = 1;
+		return network_host_parse(value, &parent->host, err);
+	}
+	if (str_equal(name, STR("rebake")))
+		return parent_set_rebake(parent, value);
+	if (str_equal(name, STR("base"))) {
+		parent->request.base = &parent->base;
+		return digest_parse(value, &parent->base, err);
+	}
 	if (str_equal(name, STR("secret")))
 		return parent_add_secret(parent, value, err);
 	if (str_equal(name, STR("keep"))) {
@@ -90,6 +124,27 @@ static int parent_publish(const struct parent *parent, const struct job_result *
 	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
 	    job_publish(meta, result, &parent->names, err) < 0)
 		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+/* As the queue does: a bake that is to be made has a record. */
+static int parent_add_bake(struct parent *parent, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (parent->request.bake_id)
+		return 0;
+	(void)snprintf(parent->bake.slug, sizeof(parent->bake.slug), "agent");
+	(void)snprintf(parent->bake.agent_id, sizeof(parent->bake.agent_id),
+		       "agt_00000000000000000000000000");
+	parent->bake.version = (int64_t)parent->names.version;
+	parent->bake.rebake = parent->request.rebake;
+	parent->bake.created_ms = clock_now_ms();
+	if (meta_begin(parent->request.store, META_WRITE, &meta, err) < 0 ||
+	    bakes_add(meta, &parent->bake, err) < 0)
+		return -1;
+	parent->request.bake_id = parent->bake.id;
+	(void)printf("id %s\n", parent->bake.id);
 	return meta_commit(steal_ptr(&meta), err);
 }
 
@@ -160,6 +215,9 @@ static int parent_run(struct parent *parent, struct err *err)
 {
 	AUTO(job) struct job *job = NULL;
 
+	if (parent_add_bake(parent, err) < 0)
+		return -1;
+	(void)fflush(stdout);
 	parent->started_ms = clock_monotonic_ms();
 	if (job_start(&parent->request, &job, err) < 0)
 		return -1;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * draft.h - what the steps of a rebake made, before its image is published.
+ *
+ * A rebake runs its steps anew, and nobody else may find what they made until
+ * its image is there: their records are drafts, kept under the id of the bake,
+ * which finds them itself, and so goes on where it was when it was killed. They
+ * become records (step.h) in the transaction that publishes, and are forgotten
+ * where the bake fails.
+ *
+ * Until then what they name is kept from collection, as a record's is.
+ */
+#pragma once
+
+#include "layers/step.h"
+
+#define DRAFT_OWNER_MAX ((size_t)64) /* bytes of a bake's id */
+
+/* As step_find() and step_put(). Early cut-off is against what is published. */
+int draft_find(struct meta *meta, struct str owner, const struct digest *key, bool with_details,
+	       struct step_record *out, struct err *err) MUST_CHECK;
+int draft_put(struct meta *meta, struct str owner, struct step_record *record, struct err *err)
+	MUST_CHECK;
+
+/* Those of these keys become records; the others were of no use, and are dropped. */
+int draft_publish(struct meta *meta, struct str owner, const struct digest *keys, size_t count,
+		  struct err *err) MUST_CHECK;
+
+/* Forget all of a bake's. */
+int draft_drop(struct meta *meta, struct str owner, struct err *err) MUST_CHECK;
+
+/* Forget one. 1 removed, 0 was not there, -1. */
+int draft_remove(struct meta *meta, struct str owner, const struct digest *key, struct err *err)
+	MUST_CHECK;
+
+/*
+ * Every draft, details and all, until fn returns non-zero, which is returned.
+ * fn may drop the owner's. record and owner are lent.
+ */
+typedef int draft_each_fn(void *ctx, struct str owner, const struct step_record *record,
+			  struct err *err);
+int draft_each(struct meta *meta, draft_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* The blobs that a draft names beside its layer, as step_each_log(). */
+int draft_each_log(const struct step_record *record, step_log_each_fn *fn, void *ctx,
+		   struct err *err) MUST_CHECK;
