@@ -37,6 +37,15 @@ struct meta {
 	size_t hook_count;
 };
 
+uint64_t meta_generation(const struct store *store)
+{
+	MDB_envinfo info;
+
+	if (mdb_env_info(store->meta.env, &info) != 0)
+		abort(); /* it is open */
+	return info.me_last_txnid + 1;
+}
+
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
 {
 	MDB_txn *txn;

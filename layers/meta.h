@@ -27,6 +27,9 @@ struct meta;
 
 enum meta_mode { META_READ, META_WRITE };
 
+/* A number, never 0, that is another one after each commit of any process. */
+uint64_t meta_generation(const struct store *store);
+
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
 	MUST_CHECK;
 

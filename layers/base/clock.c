@@ -25,6 +25,14 @@ int64_t clock_monotonic_ms(void)
 	return clock_read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t clock_monotonic_us(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 const char *clock_format(int64_t ms, char text[static CLOCK_TEXT_MAX])
 {
 	int64_t rest = ms % 1000 < 0 ? ms % 1000 + 1000 : ms % 1000;

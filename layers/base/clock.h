@@ -15,6 +15,7 @@
 
 int64_t clock_now_ms(void);
 int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void);
 
 /* Where the time comes from, for what a test must not wait for. NULL is clock_now_ms(). */
 struct clock {

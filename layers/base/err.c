@@ -19,6 +19,7 @@ static const struct {
 	[ERR_UNAUTHORIZED] = {"Unauthorized", 77, 401},
 	[ERR_DENIED] = {"Forbidden", 77, 403},
 	[ERR_NOT_FOUND] = {"NotFound", 66, 404},
+	[ERR_NO_METHOD] = {"UnknownMethod", 64, 404},
 	[ERR_CONFLICT] = {"Conflict", 75, 409},
 	[ERR_GONE] = {"Gone", 66, 410},
 	[ERR_LIMIT] = {"TooLarge", 65, 413},

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/http.h"
+
+#include <assert.h>
+
+static const char *const http_methods[] = {
+	[HTTP_OTHER] = "OTHER",   [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",
+	[HTTP_POST] = "POST",     [HTTP_PUT] = "PUT", [HTTP_PATCH] = "PATCH",
+	[HTTP_DELETE] = "DELETE",
+};
+
+enum http_method http_method_parse(const char *text)
+{
+	for (int i = HTTP_GET; i <= HTTP_DELETE; i++) {
+		if (strcmp(http_methods[i], text) == 0)
+			return (enum http_method)i;
+	}
+	return HTTP_OTHER;
+}
+
+const char *http_method_name(enum http_method method)
+{
+	return http_methods[method];
+}
+
+bool http_find_query(const struct http_request *request, const char *name, struct str *out)
+{
+	for (size_t i = 0; i < request->query_count; i++) {
+		if (str_equal(request->query[i].name, str_of(name))) {
+			*out = request->query[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A line break in a header would begin another one. */
+static size_t http_safe_length(struct str value)
+{
+	size_t n = 0;
+
+	while (n < value.len && (unsigned char)value.ptr[n] >= 0x20 && value.ptr[n] != 0x7f)
+		n++;
+	return n;
+}
+
+void http_add_header(struct http_response *response, const char *name, struct str value)
+{
+	assert(response->header_count < HTTP_HEADERS_MAX);
+	response->headers[response->header_count++] = (struct http_header){
+		.name = name,
+		.value = str_dup((struct str){value.ptr, http_safe_length(value)}),
+	};
+}
+
+void http_set_body(struct http_response *response, const char *type, struct str text)
+{
+	struct err err;
+
+	buf_clear(&response->body);
+	if (buf_add(&response->body, text, &err) < 0) {
+		response->status = (unsigned)err_http_status(err.kind);
+		return;
+	}
+	http_add_header(response, "Content-Type", str_of(type));
+}
+
+void http_response_clear(struct http_response *response)
+{
+	for (size_t i = 0; i < response->header_count; i++)
+		free(response->headers[i].value);
+	buf_done(&response->body);
+	if (response->stream)
+		response->stream->close(response->stream);
+	*response = HTTP_RESPONSE_INIT;
+}
+
+static struct str http_trim(struct str text)
+{
+	while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t'))
+		text = str_skip(text, 1);
+	while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
+		text.len--;
+	return text;
+}
+
+bool http_etag_matches(const char *if_none_match, struct str etag)
+{
+	struct str rest = str_of(if_none_match ? if_none_match : "");
+	struct str one;
+
+	while (str_cut(&rest, ',', &one)) {
+		one = http_trim(one);
+		if (str_starts(one, STR("W/")))
+			one = str_skip(one, 2);
+		if (str_equal(one, etag) || str_equal(one, STR("*")))
+			return true;
+	}
+	return false;
+}
+
+/* FNV-1a: who shares a number by chance looks once too often. */
+uint64_t http_topic(struct str name)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < name.len; i++)
+		hash = (hash ^ (unsigned char)name.ptr[i]) * 0x100000001b3;
+	return hash;
+}
+
+static int http_hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The byte of an escape at the start of text, or -1; 0 is none. */
+static int http_escape(struct str text)
+{
+	int high = text.len < 3 ? -1 : http_hex(text.ptr[1]);
+	int low = high < 0 ? -1 : http_hex(text.ptr[2]);
+
+	return low < 0 || (high | low) == 0 ? -1 : high << 4 | low;
+}
+
+bool http_unescape(char *text, size_t *len, bool plus)
+{
+	struct str all = {text, *len};
+	size_t out = 0;
+
+	for (size_t i = 0; i < all.len; i++) {
+		if (text[i] == '%' && http_escape(str_skip(all, i)) < 0)
+			return false;
+	}
+	for (size_t i = 0; i < all.len; i++, out++) {
+		char c = plus && text[i] == '+' ? ' ' : text[i];
+
+		if (c == '%') {
+			c = (char)http_escape(str_skip(all, i));
+			i += 2;
+		}
+		text[out] = c;
+	}
+	*len = out;
+	return true;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/base/http.h"
+#include "tests/check.h"
+
+static void an_entity_tag_is_known_in_all_its_spellings(void **state)
+{
+	static const struct {
+		const char *field;
+		bool known;
+	} cases[] = {
+		{"\"abc\"", true},
+		{"W/\"abc\"", true},
+		{"\"x\", \"abc\"", true},
+		{"\"x\",W/\"abc\"", true},
+		{"*", true},
+		{" \t\"abc\" ", true},
+		{"", false},
+		{"abc", false},
+		{"\"abcd\"", false},
+		{"\"x\", \"y\",, ", false},
+		{NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(http_etag_matches(cases[i].field, STR("\"abc\"")), cases[i].known);
+}
+
+static void escapes_are_decoded_where_they_are_sound(void **state)
+{
+	static const struct {
+		const char *raw;
+		const char *decoded; /* NULL: refused, and left as it was */
+	} cases[] = {
+		{"plain", "plain"},
+		{"a%2Fb%2fc", "a/b/c"},
+		{"%41%7e", "A~"},
+		{"a+b", "a b"},
+		{"%", NULL},
+		{"%4", NULL},
+		{"%4g", NULL},
+		{"a%00b", NULL},
+		{"%C3%A9", "\xc3\xa9"},
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len = strlen(cases[i].raw);
+
+		memcpy(text, cases[i].raw, len + 1);
+		assert_int_equal(http_unescape(text, &len, true), cases[i].decoded != NULL);
+		assert_memory_equal(text, cases[i].decoded ? cases[i].decoded : cases[i].raw, len);
+		if (cases[i].decoded)
+			assert_int_equal(len, strlen(cases[i].decoded));
+	}
+}
+
+static void a_header_is_one_line(void **state)
+{
+	auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
+
+	(void)state;
+	http_add_header(&response, "Location", STR("/a\r\nSet-Cookie: x"));
+	assert_string_equal(response.headers[0].value, "/a");
+}
+
+static void a_response_is_made_anew(void **state)
+{
+	auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
+
+	(void)state;
+	response.status = 404;
+	http_set_body(&response, "text/plain", STR("gone"));
+	assert_string_equal(response.headers[0].name, "Content-Type");
+	http_response_clear(&response);
+	assert_int_equal(response.status, 200);
+	assert_int_equal(response.header_count, 0);
+	assert_int_equal(response.body.len, 0);
+}
+
+static void verbs_and_topics_have_one_name(void **state)
+{
+	(void)state;
+	assert_int_equal(http_method_parse("DELETE"), HTTP_DELETE);
+	assert_int_equal(http_method_parse("get"), HTTP_OTHER);
+	assert_string_equal(http_method_name(HTTP_PATCH), "PATCH");
+	assert_true(http_topic(STR("agt_1")) == http_topic(STR("agt_1")));
+	assert_true(http_topic(STR("agt_1")) != http_topic(STR("agt_2")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_entity_tag_is_known_in_all_its_spellings),
+		cmocka_unit_test(escapes_are_decoded_where_they_are_sound),
+		cmocka_unit_test(a_header_is_one_line),
+		cmocka_unit_test(a_response_is_made_anew),
+		cmocka_unit_test(verbs_and_topics_have_one_name),
+	};
+
+	return cmocka_run_group_tests_name("layers/http", tests, NULL, NULL);
+}
