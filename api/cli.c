@@ -139,6 +139,7 @@ void cli_done(struct cli *cli)
 	free(cli->data_path);
 	free(cli->worker_path);
 	free(cli->puller_path);
+	free(cli->daemon_path);
 	free(cli->agent_path);
 	config_done(&cli->config);
 	*cli = (struct cli){0};

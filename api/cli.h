@@ -64,6 +64,7 @@ struct cli {
 	char *data_path;       /* owned: the data directory */
 	char *worker_path;     /* owned */
 	char *puller_path;     /* owned */
+	char *daemon_path;     /* owned */
 	char *agent_path;      /* owned */
 	uint64_t map_bytes;    /* 0 for the default */
 	struct config config;  /* owned: what the operator's file says */
@@ -86,6 +87,8 @@ extern const struct cli_command cli_rm;
 extern const struct cli_command cli_du;
 extern const struct cli_command cli_fsck;
 extern const struct cli_command cli_context;
+extern const struct cli_command cli_serve;
+extern const struct cli_command cli_token;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_completion;
 extern const struct cli_command cli_manual;

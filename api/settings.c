@@ -136,6 +136,7 @@ int settings_programs(struct cli *cli, struct err *err)
 		slash[1] = '\0';
 	cli->worker_path = settings_program(self, "hearth-worker");
 	cli->puller_path = settings_program(self, "hearth-puller");
+	cli->daemon_path = settings_program(self, "hearth-daemon");
 	cli->agent_path = settings_program(self, "hearth-agent");
 	return 0;
 }
@@ -203,6 +204,11 @@ char *settings_auth_file(void)
 	if (asprintf(&own, "/run/containers/%u/auth.json", (unsigned)geteuid()) < 0)
 		abort();
 	return steal_ptr(&own);
+}
+
+const char *settings_notify_socket(void)
+{
+	return getenv("NOTIFY_SOCKET");
 }
 
 const char *settings_search(void)

@@ -10,6 +10,7 @@
  *	                  the address space
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
+ *	NOTIFY_SOCKET     where systemd hears of the daemon
  *	DOCKER_CONFIG     the directory of config.json, for credentials
  *	REGISTRY_AUTH_FILE  where podman login keeps them
  *	SOURCE_DATE_EPOCH the latest time in a reproducible image, in seconds
@@ -44,6 +45,9 @@ char *settings_docker_config(void);
 
 /* The path of the auth.json of podman, buildah and skopeo, or NULL. The caller frees it. */
 char *settings_auth_file(void);
+
+/* NOTIFY_SOCKET as it is, or NULL. */
+const char *settings_notify_socket(void);
 
 /* Where programs are looked for, as PATH has it; "" for nowhere. */
 const char *settings_search(void);

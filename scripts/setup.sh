@@ -9,15 +9,15 @@
 set -euo pipefail
 
 build=(gcc libc6-dev cmake ninja-build pkg-config libarchive-dev libcurl4-openssl-dev libssl-dev
-	libjansson-dev liblmdb-dev libzstd-dev libisal-dev libseccomp-dev libnftables-dev libcap-dev
-	libcmocka-dev)
+	libjansson-dev liblmdb-dev libmicrohttpd-dev libzstd-dev libisal-dev libseccomp-dev
+	libnftables-dev libcap-dev libcmocka-dev)
 run=(crun ca-certificates)
 example=(git python3 mmdebstrap umoci jq)
 test=("${example[@]}" runc clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev cppcheck
 	shellcheck universal-ctags binutils buildah skopeo podman docker-registry busybox-static attr
 	libcap2-bin iproute2 procps nftables zstd xz-utils isal uidmap openssl curl strace nodejs
 	node-typescript)
-bench=("${test[@]}" docker.io time)
+bench=("${test[@]}" docker.io nginx-light time wrk)
 
 missing_of() # PACKAGE...: those that are not installed
 {

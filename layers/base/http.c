@@ -109,11 +109,11 @@ uint64_t http_topic(struct str name)
 	return hash;
 }
 
-static int http_hex(char c)
+static int http_hex(int c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
-	c |= 0x20;
+	c |= 0x20; /* lower case */
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -136,13 +136,13 @@ bool http_unescape(char *text, size_t *len, bool plus)
 			return false;
 	}
 	for (size_t i = 0; i < all.len; i++, out++) {
-		char c = plus && text[i] == '+' ? ' ' : text[i];
-
-		if (c == '%') {
-			c = (char)http_escape(str_skip(all, i));
-			i += 2;
-		}
-		text[out] = c;
+		text[out] = text[i];
+		if (plus && text[i] == '+')
+			text[out] = ' ';
+		if (text[i] != '%')
+			continue;
+		text[out] = (char)http_escape(str_skip(all, i));
+		i += 2;
 	}
 	*len = out;
 	return true;

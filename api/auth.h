@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auth.h - who sent a request.
+ *
+ * "Authorization: Bearer hth_..." names a token (token.h). One that was
+ * verified is remembered by its hash, until anything is committed to the store:
+ * so a revoked token is refused at once, whichever process revoked it, and a
+ * request on a quiet store costs one hash and no transaction.
+ *
+ * Threads: an auth is shared by all.
+ */
+#pragma once
+
+#include "api/token.h"
+
+struct auth;
+
+struct identity {
+	char token_id[TOKEN_ID_MAX];
+	enum token_level level;
+};
+
+struct auth *auth_new(struct store *store);
+void auth_free(struct auth *auth);
+
+/*
+ * The token of an Authorization field (NULL for none): ERR_UNAUTHORIZED where
+ * there is none in it, or none that is known.
+ */
+int auth_check(struct auth *auth, const char *authorization, struct identity *out, struct err *err)
+	MUST_CHECK;
+
+/* "Bearer TOKEN", in any case and with any blanks. False for anything else. */
+bool auth_parse(struct str field, struct str *out_token);
+
+DEFINE_AUTO(auth, struct auth *, auth_free);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon.h - what the daemon's methods work with. Its life is told in daemon.c.
+ *
+ * Invariant: all of it is there before the first request comes, and outlives the
+ * last one.
+ */
+#pragma once
+
+#include "api/auth.h"
+#include "api/cli.h"
+#include "api/metrics.h"
+#include "api/server.h"
+
+#define DAEMON_HOSTS_MAX ((size_t)16)
+
+struct daemon {
+	const struct cli *cli; /* options, configuration, and where programs are */
+	struct store *store;
+	struct auth *auth;
+	struct metrics *metrics;
+	struct server *server;
+	const char *hosts[DAEMON_HOSTS_MAX]; /* names that requests may call it by */
+	size_t host_count;
+	int64_t started_ms;
+	const char *version;
+};

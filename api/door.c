@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/door.h"
+
+#include "api/host.h"
+#include "api/ready.h"
+#define LOG_MODULE "api"
+#include "layers/base/log.h"
+
+#define DOOR_CHALLENGE "Bearer realm=\"hearth\""
+
+enum place { PLACE_NONE, PLACE_HEALTH, PLACE_READY, PLACE_METRICS, PLACE_METHOD };
+
+/* A request's state. */
+struct visit {
+	enum place place;
+	int64_t began_us;
+	struct call call; /* of a method; who is known for all that ask for a token */
+};
+
+static enum place door_place(struct str path)
+{
+	if (str_starts(path, STR("/v1/")))
+		return PLACE_METHOD;
+	if (str_equal(path, STR("/healthz")))
+		return PLACE_HEALTH;
+	if (str_equal(path, STR("/readyz")))
+		return PLACE_READY;
+	if (str_equal(path, STR("/metrics")))
+		return PLACE_METRICS;
+	return PLACE_NONE;
+}
+
+static bool door_is_read(const struct http_request *request)
+{
+	return request->method == HTTP_GET || request->method == HTTP_HEAD;
+}
+
+static int door_check_host(const struct door *door, const struct http_request *request,
+			   struct err *err)
+{
+	const struct daemon *daemon = door->daemon;
+	const char *host = http_find_header(request, "Host");
+
+	if (request->by_socket || !host ||
+	    host_is_ours(str_of(host), daemon->hosts, daemon->host_count))
+		return 0;
+	return err_set(err, ERR_DENIED,
+		       "Host %.100s is no name of this daemon: use its address, or start it with "
+		       "--host NAME",
+		       host);
+}
+
+static int door_check_token(const struct door *door, const struct http_request *request,
+			    enum token_level level, struct identity *who, struct err *err)
+{
+	if (auth_check(door->daemon->auth, http_find_header(request, "Authorization"), who, err) <
+	    0)
+		return -1;
+	if (who->level >= level)
+		return 0;
+	return err_set(err, ERR_DENIED, "this needs a token with the scope %s, and %s has %s",
+		       token_level_name(level), who->token_id,
+		       who->level == TOKEN_NOTHING ? "none such" : token_level_name(who->level));
+}
+
+/* Which method it is, before anything is read of its body. */
+static int door_find_method(const struct door *door, const struct http_request *request,
+			    struct visit *visit, struct err *err)
+{
+	struct str name = str_skip(request->path, sizeof("/v1/") - 1);
+	const struct route *route = route_find(door->routes, name);
+
+	if (!route)
+		return route_refuse(door->routes, name, err);
+	visit->call.route = route;
+	return door_check_token(door, request, route->level, &visit->call.who, err);
+}
+
+/* ERR_NO_METHOD where the verb does not fit: *out_allow is what does. */
+static int door_check_verb(const struct http_request *request, const struct visit *visit,
+			   const char **out_allow, struct err *err)
+{
+	bool by_post = visit->place == PLACE_METHOD;
+	bool by_get = !by_post || (visit->call.route->kind != ROUTE_WRITE);
+
+	if ((by_post && request->method == HTTP_POST) || (by_get && door_is_read(request)))
+		return 0;
+	*out_allow = !by_get ? "POST" : by_post ? "GET, HEAD, POST" : "GET, HEAD";
+	return err_set(err, ERR_INVALID, STR_FMT " is asked for by %s", STR_ARG(request->path),
+		       *out_allow);
+}
+
+static int door_check(const struct door *door, const struct http_request *request,
+		      struct visit *visit, struct err *err)
+{
+	struct identity *who = &visit->call.who;
+
+	if (visit->place == PLACE_HEALTH || visit->place == PLACE_READY)
+		return 0;
+	if (door_check_host(door, request, err) < 0)
+		return -1;
+	if (visit->place == PLACE_METHOD)
+		return door_find_method(door, request, visit, err);
+	if (door_check_token(door, request, TOKEN_READ, who, err) < 0)
+		return -1;
+	if (visit->place == PLACE_METRICS)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "there is nothing at %.*s",
+		       (int)(request->path.len < 100 ? request->path.len : 100), request->path.ptr);
+}
+
+static void door_set_terms(const struct visit *visit, struct http_terms *terms)
+{
+	const struct route *route = visit->call.route;
+
+	terms->body_max = 0;
+	terms->blocks = visit->place == PLACE_READY || visit->place == PLACE_METRICS;
+	if (visit->place != PLACE_METHOD)
+		return;
+	terms->body_max = route->body_max ? route->body_max : ROUTE_BODY_MAX;
+	terms->streamed = route->streamed;
+	terms->blocks = route->kind != ROUTE_READ;
+}
+
+static bool door_admit(struct http_handler *handler, struct http_request *request,
+		       struct http_terms *terms, struct http_response *out)
+{
+	struct door *door = container_of(handler, struct door, handler);
+	struct visit *visit = calloc(1, sizeof(*visit));
+	const char *allow = NULL;
+	struct err err;
+
+	if (!visit)
+		abort();
+	request->state = visit;
+	visit->began_us = clock_monotonic_us();
+	visit->place = door_place(request->path);
+	visit->call = (struct call){.daemon = door->daemon, .request = request, .response = out};
+	if (door_check(door, request, visit, &err) == 0 &&
+	    door_check_verb(request, visit, &allow, &err) == 0) {
+		door_set_terms(visit, terms);
+		return true;
+	}
+	route_write_error(&err, NULL, out);
+	if (err.kind == ERR_UNAUTHORIZED) {
+		metrics_count(door->daemon->metrics, METRIC_UNAUTHORIZED);
+		http_add_header(out, "WWW-Authenticate", STR(DOOR_CHALLENGE));
+	}
+	if (allow) {
+		out->status = 405;
+		http_add_header(out, "Allow", str_of(allow));
+	}
+	return false;
+}
+
+static void door_answer_metrics(const struct door *door, struct http_response *out)
+{
+	auto_buf struct buf page = BUF_INIT(METRICS_PAGE_MAX);
+	struct err err;
+
+	if (metrics_page(door->daemon->metrics, &page, &err) < 0)
+		route_write_error(&err, NULL, out);
+	else
+		http_set_body(out, "text/plain; version=0.0.4", buf_str(&page));
+}
+
+static void door_answer_ready(const struct door *door, struct http_response *out)
+{
+	struct err err;
+
+	if (ready_check(door->daemon->store, &err) < 0)
+		route_write_error(&err, NULL, out);
+	else
+		http_set_body(out, "text/plain", STR("ready\n"));
+}
+
+static void door_answer(struct http_handler *handler, struct http_request *request,
+			struct http_response *out)
+{
+	struct door *door = container_of(handler, struct door, handler);
+	struct visit *visit = request->state;
+
+	visit->call.response = out;
+	switch (visit->place) {
+	case PLACE_METHOD:
+		route_answer(&visit->call);
+		break;
+	case PLACE_METRICS:
+		door_answer_metrics(door, out);
+		break;
+	case PLACE_READY:
+		door_answer_ready(door, out);
+		break;
+	case PLACE_HEALTH:
+		http_set_body(out, "text/plain", STR("ok\n"));
+		break;
+	case PLACE_NONE:
+		break;
+	}
+}
+
+static void door_count(struct metrics *metrics, const struct visit *visit,
+		       const struct http_response *out)
+{
+	const struct route *route = visit->call.route;
+	bool writes = route && route->kind == ROUTE_WRITE;
+
+	metrics_count(metrics, !route ? METRIC_OTHERS : writes ? METRIC_WRITES : METRIC_READS);
+	if (out->status >= 400)
+		metrics_count(metrics, out->status >= 500 ? METRIC_FAILED : METRIC_REFUSED);
+	/* How long others were willing to wait, or to read, is no time of ours. */
+	if (route && !out->stream && !visit->call.request->waited)
+		metrics_time(metrics, writes ? METRIC_WRITE_TIME : METRIC_READ_TIME,
+			     clock_monotonic_us() - visit->began_us);
+}
+
+static void door_log(const struct http_request *request, const struct visit *visit,
+		     const struct http_response *out)
+{
+	bool writes = visit->call.route && visit->call.route->kind == ROUTE_WRITE;
+
+	log_write(writes ? LOG_INFO : LOG_DEBUG, LOG_MODULE,
+		  "request answered verb=%s path=%.200s status=%u us=%lld token=%s",
+		  http_method_name(request->method), request->path.ptr, out->status,
+		  (long long)(clock_monotonic_us() - visit->began_us), visit->call.who.token_id);
+}
+
+static void door_done(struct http_handler *handler, struct http_request *request,
+		      const struct http_response *out)
+{
+	struct door *door = container_of(handler, struct door, handler);
+	struct visit *visit = request->state;
+
+	if (!visit)
+		return; /* it was refused before it came here */
+	door_count(door->daemon->metrics, visit, out);
+	door_log(request, visit, out);
+	route_clear(&visit->call);
+	free(visit);
+}
+
+static void door_refuse(struct http_handler *handler, const struct err *why,
+			struct http_response *out)
+{
+	(void)handler;
+	route_write_error(why, NULL, out);
+}
+
+void door_init(struct door *door, struct daemon *daemon, const struct routes *const *routes)
+{
+	*door = (struct door){
+		.handler = {door_admit, door_answer, door_done, door_refuse},
+		.daemon = daemon,
+		.routes = routes,
+	};
+}

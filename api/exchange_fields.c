@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_fields.c - what a request says beside its body, in memory of its own. */
+#include "api/exchange_priv.h"
+
+struct fields_copy {
+	struct http_field *fields; /* NULL while they are measured */
+	char *text;
+	size_t count;
+	size_t bytes;
+};
+
+static struct str fields_add(struct fields_copy *copy, struct str bytes)
+{
+	char *at = copy->text + copy->bytes;
+
+	copy->bytes += bytes.len + 1;
+	if (!copy->fields)
+		return bytes;
+	if (bytes.len > 0)
+		memcpy(at, bytes.ptr, bytes.len);
+	at[bytes.len] = '\0';
+	return (struct str){at, bytes.len};
+}
+
+static enum MHD_Result fields_take(void *cls, enum MHD_ValueKind kind, const char *key,
+				   size_t key_size, const char *value, size_t value_size)
+{
+	struct fields_copy *copy = cls;
+	struct http_field field = {
+		.name = fields_add(copy, (struct str){key, key_size}),
+		.value = fields_add(copy, (struct str){value, value ? value_size : 0}),
+	};
+
+	(void)kind;
+	if (copy->fields)
+		copy->fields[copy->count] = field;
+	copy->count++;
+	return MHD_YES;
+}
+
+struct http_field *exchange_copy_fields(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+					size_t *out_count)
+{
+	struct fields_copy copy = {0};
+
+	(void)MHD_get_connection_values_n(connection, kind, fields_take, &copy);
+	*out_count = copy.count;
+	if (copy.count == 0)
+		return NULL;
+	copy.fields = malloc(copy.count * sizeof(*copy.fields) + copy.bytes);
+	if (!copy.fields)
+		abort();
+	copy.text = (char *)(copy.fields + copy.count);
+	copy.count = copy.bytes = 0;
+	(void)MHD_get_connection_values_n(connection, kind, fields_take, &copy);
+	return copy.fields;
+}

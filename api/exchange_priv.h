@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exchange_priv.h - one request and its answer on a connection of libmicrohttpd. */
+#pragma once
+
+#include "api/inlet.h"
+#include "api/pool.h"
+#include "api/server.h"
+#include "api/watch.h"
+#include "layers/base/lock.h"
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+struct server_door {
+	struct server *server;
+	struct MHD_Daemon *daemon;
+	bool by_socket;
+};
+
+struct server {
+	struct server_options options;
+	struct watch *watch;
+	struct pool *pool;
+	struct server_door doors[SERVER_LISTENERS_MAX];
+	size_t door_count;
+	char said[256]; /* by libmicrohttpd, while a listener is started */
+	atomic_size_t requests;
+	atomic_bool draining;
+	struct lock lock;
+	pthread_cond_t quiet; /* requests is 0, while draining */
+};
+
+/* libmicrohttpd's calls; cls is the struct server_door. */
+enum MHD_Result exchange_handle(void *cls, struct MHD_Connection *connection, const char *url,
+				const char *method, const char *version, const char *upload,
+				size_t *upload_size, void **slot);
+void exchange_completed(void *cls, struct MHD_Connection *connection, void **slot,
+			enum MHD_RequestTerminationCode why);
+void exchange_connected(void *cls, struct MHD_Connection *connection, void **slot,
+			enum MHD_ConnectionNotificationCode what);
+
+/* In one allocation, which is the caller's to free; NULL where there are none. */
+struct http_field *exchange_copy_fields(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+					size_t *out_count);
+
+/* For struct watch_calls. */
+void exchange_suspend(struct waiter *waiter);
+void exchange_resume(struct waiter *waiter);

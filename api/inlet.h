@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inlet.h - a body on its way from the thread that receives it, which may not
+ * wait, to the one that reads it, which may.
+ *
+ * At most INLET_BYTES of it are in memory: what does not fit stays with the
+ * client, until `room` is called because something was read.
+ */
+#pragma once
+
+#include "layers/base/lock.h"
+#include "layers/base/sink.h"
+
+#include <stdbool.h>
+
+#define INLET_BYTES ((size_t)256 * 1024)
+
+struct inlet {
+	struct source source; /* for the reader; fails as the writer says */
+	void (*room)(struct inlet *inlet);
+	void *ctx; /* of room */
+	struct lock lock;
+	pthread_cond_t changed;
+	/* guarded by lock: */
+	char *bytes; /* INLET_BYTES of them once something came */
+	size_t head;
+	size_t used;
+	size_t lent;    /* of used: what the reader still looks at */
+	bool full;      /* the writer was refused, and waits for room */
+	bool finished;  /* all of it was offered */
+	bool abandoned; /* nobody reads any more */
+	struct err why; /* the writer's, where the body ended too early */
+};
+
+void inlet_init(struct inlet *inlet, void (*room)(struct inlet *inlet), void *ctx);
+void inlet_done(struct inlet *inlet);
+
+/* How much was taken; room is called before more is. All of it, once nobody reads. */
+size_t inlet_offer(struct inlet *inlet, struct str bytes);
+void inlet_finish(struct inlet *inlet);
+void inlet_fail(struct inlet *inlet, enum err_kind kind, const char *why);
+
+/* The reader's last call. */
+void inlet_abandon(struct inlet *inlet);

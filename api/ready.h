@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ready.h - whether the daemon can do what it is there for, and how full its disk is. */
+#pragma once
+
+#include "layers/store.h"
+
+/* ERR_FULL where nothing more can be stored. */
+int ready_check(struct store *store, struct err *err) MUST_CHECK;
+
+/* For metrics; ctx is the store: what the databases occupy, and what their file system has left. */
+int ready_metrics(void *ctx, struct buf *page, struct err *err);

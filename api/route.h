@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * route.h - the methods that can be called over HTTP: /v1/NAME.
+ *
+ * A method is a row of a table. Its parameters are listed, so that a request is
+ * judged before the method is called: a key that is none is InvalidArgument with
+ * the nearest, as is another type. By POST they are a JSON object; what only
+ * reads may be asked by GET, with the same names in the query.
+ *
+ * A method answers by call->result, which is sent as JSON with status 200; by
+ * call_answer_tagged(); or by the response itself. An error goes out as
+ * {"error": {"code", "message", ...}} by the table of layers/base/err.c;
+ * call_add_detail() adds members.
+ *
+ * Threads: ROUTE_READ is called in the thread that serves connections, and may
+ * look up a few records; whatever takes longer is ROUTE_SLOW, or ROUTE_WRITE
+ * where it changes something.
+ */
+#pragma once
+
+#include "api/auth.h"
+#include "layers/base/http.h"
+#include "layers/base/json.h"
+
+#define ROUTE_BODY_MAX ((size_t)1024 * 1024)
+
+struct daemon;
+struct call;
+
+enum route_kind { ROUTE_READ, ROUTE_SLOW, ROUTE_WRITE };
+
+enum route_type { ROUTE_STRING, ROUTE_INT, ROUTE_BOOL, ROUTE_OBJECT, ROUTE_ARRAY };
+
+struct route_param {
+	const char *name;
+	enum route_type type;
+	bool required;
+};
+
+struct route {
+	const char *name; /* "agents.get" */
+	enum token_level level;
+	enum route_kind kind;
+	const struct route_param *params;
+	size_t param_count;
+	int (*run)(struct call *call, struct err *err);
+	size_t body_max; /* 0 for ROUTE_BODY_MAX */
+	bool streamed;   /* the body is no JSON, and comes as request->stream */
+};
+
+struct routes {
+	const struct route *at;
+	size_t count;
+};
+
+struct call {
+	struct daemon *daemon;
+	const struct route *route;
+	const struct http_request *request;
+	struct http_response *response;
+	struct identity who;
+	json_t *args;    /* owned: what was asked, an object that fits the parameters */
+	json_t *result;  /* owned: what 200 says */
+	json_t *details; /* owned: members of an error beside code and message */
+};
+
+/* NULL where no table has it. */
+const struct route *route_find(const struct routes *const *tables, struct str name);
+
+/* ERR_NO_METHOD, with the nearest. Returns -1. */
+int route_refuse(const struct routes *const *tables, struct str name, struct err *err);
+
+/* Set call->args from the query or the body. */
+int route_read_args(struct call *call, struct err *err) MUST_CHECK;
+
+/* Read the arguments, call the method, and make its answer. */
+void route_answer(struct call *call);
+
+/* Forget what the call made; for the next try of one that waits, too. */
+void route_clear(struct call *call);
+
+/* One more member of the error that the method is about to return. value is taken over. */
+void call_add_detail(struct call *call, const char *name, json_t *value);
+
+/*
+ * Answer this JSON with its entity tag (with quotes), or 304 where the client has
+ * it. wait is NULL, or what to wait for before that is said.
+ */
+void call_answer_tagged(struct call *call, struct str json, struct str etag,
+			const struct http_wait *wait);
+
+/* Write the error to the response. details may be NULL. */
+void route_write_error(const struct err *why, const json_t *details, struct http_response *out);

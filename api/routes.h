@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes.h - the tables of methods, one for each file of them. */
+#pragma once
+
+#include "api/route.h"
+
+extern const struct routes routes_server; /* server.* */
+extern const struct routes routes_tokens; /* tokens.* */
+
+/* All of them; ends with NULL. */
+extern const struct routes *const routes_all[];

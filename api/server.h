@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.h - HTTP/1.1 by libmicrohttpd: connections become requests of http.h.
+ *
+ * Each listener has threads that serve its connections by epoll; what does not
+ * block is answered there. What blocks has a thread of its own for as long as it
+ * takes (pool.h), so a commit never holds up a read. Waiting requests and streams
+ * have no thread (watch.h).
+ *
+ * Bounds: the headers of a request are SERVER_HEAD_BYTES at most and come in
+ * header_ms; a body comes whole in body_ms, a streamed one at 64 KiB each
+ * body_ms; a connection is idle for idle_ms. Whoever is slower is closed. A
+ * body that is refused is read over up to SERVER_SWALLOW_BYTES, since a client
+ * may not look for an answer before it has sent it; one that says at once that it
+ * is larger gets its answer at once.
+ *
+ * Threads: server_wake() may be called by any.
+ */
+#pragma once
+
+#include "layers/base/http.h"
+
+#define SERVER_HEAD_BYTES ((size_t)12 * 1024) /* also what a connection may occupy */
+#define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
+#define SERVER_CONNECTIONS_MAX 4096
+#define SERVER_LISTENERS_MAX 4
+#define SERVER_HEADER_MS 30000
+#define SERVER_BODY_MS 60000
+#define SERVER_IDLE_MS 75000
+
+struct server;
+
+struct server_options {
+	struct http_handler *handler; /* borrowed */
+	unsigned connections_max;     /* of a listener; these are 0 for the defaults above */
+	int64_t header_ms;
+	int64_t body_ms;
+	int64_t idle_ms;
+};
+
+struct server_listener {
+	int fd; /* listening; taken over */
+	bool by_socket;
+	unsigned threads;
+	const char *tls_cert; /* PEM, or NULL for plain HTTP */
+	const char *tls_key;
+};
+
+int server_new(const struct server_options *options, struct server **out, struct err *err)
+	MUST_CHECK;
+
+/* Serve what connects to it, from now on. */
+int server_listen(struct server *server, struct server_listener *listener, struct err *err)
+	MUST_CHECK;
+
+/* Something happened to a topic (http_topic()): look again, all who wait for it. */
+void server_wake(struct server *server, uint64_t topic);
+
+/*
+ * Take no more connections, let those who wait answer now, and wait until all
+ * requests are answered. False: some are not, by the deadline.
+ */
+bool server_drain(struct server *server, int64_t timeout_ms);
+
+/* Close all connections and end all threads. After server_drain() that was true. */
+void server_free(struct server *server);
+
+struct server_load {
+	size_t connections;
+	size_t requests; /* that are not answered yet */
+	size_t waiting;  /* of these: that wait for a topic */
+};
+struct server_load server_load(struct server *server);

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The daemon's front door: health, tokens, methods, bad input, its end. curl is the judge.
+. "$(dirname "$0")/lib.sh"
+
+start_daemon() # ARGUMENT...: sets daemon, url and token
+{
+	: >"$work/daemon.log"
+	setpriv --pdeathsig TERM "$HEARTH" serve --listen 127.0.0.1:0 "$@" 2>"$work/daemon.log" &
+	daemon=$!
+	wait_for 20 grep -q listening "$work/daemon.log" || { cat "$work/daemon.log"; exit 1; }
+	url=$(grep -oE 'url=[^ ]*' "$work/daemon.log" | cut -d= -f2)
+	token=$(cat "$HEARTH_DATA/admin.token")
+}
+
+stop_daemon() # sets status
+{
+	kill "$daemon"
+	status=0
+	wait "$daemon" || status=$?
+}
+
+ask() # PATH [CURL OPTION...]: the body, and the status in a line behind it
+{
+	local path=$1
+	shift
+	curl -sS -m 30 -w '\n%{http_code}\n' -H "Authorization: Bearer ${as:-$token}" "$@" "$url$path"
+}
+
+start_daemon
+same "it says that it serves" "$(curl -sS "$url/healthz")" ok
+same "and that it is ready" "$(curl -sS "$url/readyz")" ready
+same "the token of this host is its user's alone" "$(stat -c %a "$HEARTH_DATA/admin.token")" 600
+same "the socket, too" "$(stat -c %a "$HEARTH_DATA/run/hearth.sock")" 600
+holds "a method answers" "$(ask /v1/server.info)" '"version":"[0-9]'
+holds "by POST as well" "$(ask /v1/server.info -d '{}')" '"version":"[0-9]'
+holds "and by the socket, whatever the Host is" \
+	"$(url=http://any.name ask /v1/server.info --unix-socket "$HEARTH_DATA/run/hearth.sock")" '"version"'
+same "a connection is kept" "$(curl -sS -w '%{num_connects}' -o /dev/null -o /dev/null \
+	-H "Authorization: Bearer $token" "$url/v1/server.info" "$url/v1/server.info")" 10
+
+# Who may.
+holds "nobody asks without a token" "$(curl -sSi "$url/v1/server.info")" '^HTTP/1.1 401'
+holds "and is told how" "$(curl -sSi "$url/v1/server.info")" '^WWW-Authenticate: Bearer'
+holds "metrics are a method like others" "$(curl -sSi "$url/metrics")" '^HTTP/1.1 401'
+holds "another word is no token" "$(as=hth_no ask /v1/server.info)" '"Unauthorized"'
+reader=$(hearth token create --scope read --name pollers 2>/dev/null)
+holds "a token reads" "$(as=$reader ask /v1/server.info)" '^200$'
+said=$(as=$reader ask /v1/tokens.list)
+holds "but does no more than its scope" "$said" '^403$'
+holds "and is told what it needs" "$said" 'Forbidden.*scope admin.*has read'
+id=$(hearth token list --json | jq -r '.[] | select(.name == "pollers").id')
+hearth token revoke "$id"
+holds "a token that was revoked by another process is refused at once" "$(as=$reader ask /v1/server.info)" '^401$'
+refused "and is not revoked twice" 66 "no token" hearth token revoke "$id"
+holds "a page of another origin is turned away" "$(ask /v1/server.info -H 'Host: evil.example')" '^403$'
+holds "a preview's, too" "$(ask /v1/server.info -H 'Host: grt_1.preview.localhost:7460')" '^403$'
+
+# Bad input.
+holds "an unknown method says which is near" "$(ask /v1/server.inof)" 'UnknownMethod.*did you mean server.info'
+holds "what is not there is not found" "$(ask /nothing)" '"NotFound"'
+holds "what writes is not got" "$(ask /v1/tokens.create)" '^405$'
+holds "malformed JSON is refused" "$(ask /v1/tokens.create -d '{')" '^400$'
+holds "JSON that is not UTF-8, too" "$(ask /v1/tokens.create --data-binary $'{"name":"\xff"}')" '^400$'
+head -c 200000 /dev/zero | tr '\0' '[' >"$work/deep"
+holds "and deep JSON" "$(ask /v1/tokens.create --data-binary "@$work/deep")" '^400$'
+head -c 2000000 /dev/zero >"$work/huge"
+holds "a body that is too large is refused" "$(ask /v1/tokens.create --data-binary "@$work/huge")" '^413$'
+holds "before it is sent, where it asks" \
+	"$(ask /v1/tokens.create -H 'Expect: 100-continue' --data-binary "@$work/huge")" '^413$'
+holds "or when it is, in chunks" \
+	"$(ask /v1/tokens.create -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary "@$work/huge")" '^413$'
+holds "an unknown parameter says where" "$(ask /v1/tokens.revoke -d '{"id":"tok_x","x":1}')" '"path":"x"'
+holds "a header that is too long is refused" "$(ask /v1/server.info -H "X: $(head -c 40000 /dev/zero | tr '\0' x)")" '^4(31|13)$'
+holds "after all that it serves as before" "$(ask /v1/server.info)" '^200$'
+holds "and has counted it" "$(ask /metrics)" '^hearth_unauthorized_total [1-9]'
+
+# Beginning and end.
+refused "a second daemon is refused" 75 "another daemon" hearth serve --listen 127.0.0.1:0
+stop_daemon
+same "it ends as it should" "$status" 0
+check "and takes its socket with it" test ! -e "$HEARTH_DATA/run/hearth.sock"
+start_daemon
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null || true
+start_daemon
+holds "a socket that a killed one left is replaced" \
+	"$(url=http://x ask /v1/server.info --unix-socket "$HEARTH_DATA/run/hearth.sock")" '^200$'
+refused "an address that is taken is said" 75 "another program listens" \
+	env HEARTH_DATA="$work/other" "$HEARTH" serve --listen "${url#http://}"
+stop_daemon
+
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+	-keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+jq -n --arg d "$work" '{tls: {cert: "\($d)/cert.pem", key: "\($d)/key.pem"}}' >"$work/hearth.json"
+start_daemon --config "$work/hearth.json" --host hearth.test
+holds "with a certificate it speaks TLS" "$(url=https://localhost:${url##*:} ask /v1/server.info --cacert "$work/cert.pem")" '^200$'
+holds "and has the names that it was given" "$(ask /v1/server.info -k -H 'Host: hearth.test')" '^200$'
+stop_daemon
+printf 'no certificate' >"$work/cert.pem"
+refused "what is no certificate is said" 69 "serve HTTP" hearth serve --listen 127.0.0.1:0 --config "$work/hearth.json"
+nothing_left "nothing is left over"
+finish
