@@ -20,7 +20,6 @@
 #include "layers/base/thread.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -28,7 +27,7 @@
 /* An asker, as the hub knows it. */
 struct member {
 	int fd;
-	uint64_t sent;  /* bytes of the spool */
+	uint64_t sent;  /* its place in the spool */
 	struct buf out; /* a frame under way */
 	size_t out_at;
 	bool leaving;
@@ -38,10 +37,8 @@ struct member {
 
 struct hub {
 	int listener;
-	int spoolfd;
-	struct sink spool; /* what goes to it */
-	struct mask *mask; /* lent, or NULL; see hub_hide() */
-	uint64_t log_max;  /* bytes */
+	struct spool spool; /* the thread's, until log_ended */
+	struct mask *mask;  /* lent, or NULL; see hub_hide() */
 	int log_read;
 	int log_write;
 	int wake; /* an eventfd: something below changed */
@@ -49,7 +46,6 @@ struct hub {
 	pthread_t thread;
 	struct member members[HUB_ASKERS_MAX];
 	size_t count;
-	uint64_t spooled; /* bytes; the thread's, until log_ended */
 	struct err spool_err;
 	struct lock lock;
 	pthread_cond_t changed;
@@ -134,35 +130,46 @@ static void member_hear(struct hub *hub, size_t i)
 	hub->members[i].leaving = true;
 }
 
-static void hub_fail_log(struct hub *hub, int os, const char *what)
+static void hub_fail_log(struct hub *hub, const struct err *why)
 {
 	if (hub->spool_err.kind == ERR_NONE)
-		(void)err_os(&hub->spool_err, os, "%s", what);
+		hub->spool_err = *why;
 	hub_end_step(hub);
+}
+
+/* A frame of the log: 1, 0 there is no more, -1. */
+static int member_next_log(struct hub *hub, struct member *member)
+{
+	char piece[SPOOL_NOTE_MAX + HUB_FRAME_MAX];
+	char note[SPOOL_NOTE_MAX];
+	struct str said = {piece, 0};
+	uint64_t lost;
+	struct err err;
+	ssize_t n = spool_read(&hub->spool, &member->sent, piece + SPOOL_NOTE_MAX, HUB_FRAME_MAX,
+			       &lost, &err);
+
+	if (n < 0)
+		hub_fail_log(hub, &err);
+	if (n <= 0)
+		return (int)n;
+	if (lost > 0)
+		said = spool_note(lost, note);
+	said.ptr = memcpy(piece + SPOOL_NOTE_MAX - said.len, said.ptr, said.len);
+	said.len += (size_t)n;
+	return wire_add(&member->out, WIRE_LOG, said, &err) < 0 ? -1 : 1;
 }
 
 /* Fill an empty frame from the spool, or with the answer: 1, 0 nothing to send, -1. */
 static int member_next_frame(struct hub *hub, struct member *member, bool ended)
 {
-	char piece[HUB_FRAME_MAX];
-	uint64_t left = hub->spooled - member->sent;
 	struct err err;
-	ssize_t n;
+	int more;
 
 	buf_clear(&member->out);
 	member->out_at = 0;
-	if (left > 0) {
-		n = pread(hub->spoolfd, piece, left < sizeof(piece) ? left : sizeof(piece),
-			  (off_t)member->sent);
-		if (n <= 0) {
-			hub_fail_log(hub, n < 0 ? errno : EIO, "read the log");
-			return -1;
-		}
-		member->sent += (uint64_t)n;
-		return wire_add(&member->out, WIRE_LOG, (struct str){piece, (size_t)n}, &err) < 0
-			       ? -1
-			       : 1;
-	}
+	more = member_next_log(hub, member);
+	if (more != 0)
+		return more;
 	if (!ended || member->answered)
 		return 0;
 	member->answered = true;
@@ -212,7 +219,7 @@ static bool member_has_more(const struct hub *hub, const struct member *member, 
 {
 	if (member->leaving)
 		return member->dismissed;
-	return member->out_at < member->out.len || member->sent < hub->spooled ||
+	return member->out_at < member->out.len || member->sent < hub->spool.written ||
 	       (ended && !member->answered);
 }
 
@@ -226,25 +233,10 @@ static void hub_close_log(struct hub *hub)
 	lock_drop(&hub->lock);
 }
 
-static int hub_write_spool(struct sink *sink, struct str bytes, struct err *err)
-{
-	struct hub *hub = container_of(sink, struct hub, spool);
-
-	if (hub->spooled + bytes.len > hub->log_max)
-		return err_set(err, ERR_LIMIT,
-			       "the step wrote more than %" PRIu64
-			       " MiB of log; let it write to a file",
-			       hub->log_max >> 20);
-	if (fd_write_all(hub->spoolfd, bytes.ptr, bytes.len, err) < 0)
-		return -1;
-	hub->spooled += bytes.len;
-	return 0;
-}
-
 /* Bytes of the log, or none at its end. */
 static void hub_take_log(struct hub *hub, struct str bytes)
 {
-	struct sink *spool = &hub->spool;
+	struct sink *spool = &hub->spool.sink;
 	struct mask *mask;
 	int result;
 
@@ -409,9 +401,6 @@ int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct c
 		abort();
 	*hub = (struct hub){
 		.listener = listener,
-		.spoolfd = spoolfd,
-		.spool = {hub_write_spool},
-		.log_max = log_max,
 		.log_read = -1,
 		.log_write = -1,
 		.wake = -1,
@@ -420,6 +409,7 @@ int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct c
 		.changed = PTHREAD_COND_INITIALIZER,
 		.answer = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER),
 	};
+	spool_init(&hub->spool, spoolfd, log_max);
 	member_add(hub, control);
 	if (hub_open_fds(hub, err) < 0 || thread_start(&hub->thread, hub_main, hub, err) < 0) {
 		hub_give_back(hub);
@@ -441,7 +431,7 @@ int hub_log_fd(const struct hub *hub)
 	return hub->log_write;
 }
 
-int hub_end_log(struct hub *hub, uint64_t *out_size, struct err *err)
+int hub_end_log(struct hub *hub, const struct spool **out, struct err *err)
 {
 	auto_close_release(&hub->log_write);
 	hub->log_write = -1;
@@ -453,7 +443,7 @@ int hub_end_log(struct hub *hub, uint64_t *out_size, struct err *err)
 		*err = hub->spool_err;
 		return err_ctx(err, "keep the log");
 	}
-	*out_size = hub->spooled;
+	*out = &hub->spool;
 	return 0;
 }
 

@@ -9,16 +9,18 @@
  * its cancel.
  *
  * Threads: one inside, from hub_start() to hub_finish(). Memory: one frame of
- * HUB_FRAME_MAX an asker. Disk: a log of more than log_max ends the step.
+ * HUB_FRAME_MAX an asker. Disk: log_max bytes; of a longer log the middle is left
+ * out (spool.h).
  */
 #pragma once
 
+#include "bake/spool.h"
 #include "bake/wire.h"
 
 #define HUB_ASKERS_MAX 256
 #define HUB_FRAME_MAX ((size_t)64 * 1024)
-#define HUB_LINGER_MS 60000             /* for an asker that reads nothing of what is left for it */
-#define HUB_LOG_MAX ((uint64_t)1 << 30) /* a step in a loop must end before the disk does */
+#define HUB_LINGER_MS 60000 /* for an asker that reads nothing of what is left for it */
+#define HUB_LOG_MAX ((uint64_t)256 << 20) /* a step in a loop must not fill the disk */
 
 struct hub;
 struct mask;
@@ -39,10 +41,10 @@ void hub_hide(struct hub *hub, struct mask *mask);
 int hub_log_fd(const struct hub *hub);
 
 /*
- * No more log will come. Returns when all of it is in the spool; -1 where it
- * could not be kept.
+ * No more log will come. Returns when all of it is in the spool, which is lent;
+ * -1 where it could not be kept.
  */
-int hub_end_log(struct hub *hub, uint64_t *out_size, struct err *err) MUST_CHECK;
+int hub_end_log(struct hub *hub, const struct spool **out, struct err *err) MUST_CHECK;
 
 /* Give everyone this last frame, wait until they have it, and stop. */
 void hub_finish(struct hub *hub, enum wire_type type, const json_t *answer);

@@ -309,27 +309,14 @@ static int work_wants_tree(struct step_work *work, struct err *err)
 	return digest_equal(&earlier.diff_id, &record->diff_id);
 }
 
-static int work_read_spool(struct step_work *work, struct sink *out, struct err *err)
-{
-	char piece[64 * 1024];
-	off_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(work->spoolfd, piece, sizeof(piece), at)) > 0) {
-		if (out->write(out, (struct str){piece, (size_t)n}, err) < 0)
-			return -1;
-		at += n;
-	}
-	return n < 0 ? err_os(err, errno, "read the log") : 0;
-}
-
-static int work_store_log(struct step_work *work, struct digest *out, struct err *err)
+static int work_store_log(struct store *store, const struct spool *spool, struct digest *out,
+			  struct err *err)
 {
 	AUTO(layer_writer) struct layer_writer *writer = NULL;
 	struct layer_info info;
 
-	if (layer_writer_open(work->store, LAYER_ZSTD, &writer, err) < 0 ||
-	    work_read_spool(work, layer_writer_sink(writer), err) < 0 ||
+	if (layer_writer_open(store, LAYER_ZSTD, &writer, err) < 0 ||
+	    spool_copy(spool, layer_writer_sink(writer), err) < 0 ||
 	    layer_writer_finish(writer, &info, err) < 0)
 		return -1;
 	*out = info.blob;
@@ -340,12 +327,16 @@ static int work_store_log(struct step_work *work, struct digest *out, struct err
 static int work_keep_log(struct step_work *work, struct step_log *out, struct err *err)
 {
 	struct buf_sink inline_log = BUF_SINK(&out->inline_log);
+	const struct spool *spool;
 
-	if (hub_end_log(work->hub, &out->size, err) < 0)
+	if (hub_end_log(work->hub, &spool, err) < 0)
 		return -1;
+	out->size = spool_kept(spool);
 	if (out->size <= STEP_LOG_INLINE_MAX)
-		return work_read_spool(work, &inline_log.sink, err);
-	return work_store_log(work, &out->blob, err) < 0 ? err_ctx(err, "keep the log") : 0;
+		return spool_copy(spool, &inline_log.sink, err);
+	return work_store_log(work->store, spool, &out->blob, err) < 0
+		       ? err_ctx(err, "keep the log")
+		       : 0;
 }
 
 /* The record may name an earlier layer of the other codec, with the same tar. */
@@ -418,9 +409,9 @@ static int work_all(struct step_work *work, struct err *err)
 static void work_find_cause(struct step_work *work, struct err *err)
 {
 	struct err log_err = {0};
-	uint64_t size;
+	const struct spool *spool;
 
-	if (err->kind == ERR_CANCELLED && work->hub && hub_end_log(work->hub, &size, &log_err) < 0)
+	if (err->kind == ERR_CANCELLED && work->hub && hub_end_log(work->hub, &spool, &log_err) < 0)
 		*err = log_err;
 }
 

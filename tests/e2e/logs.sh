@@ -22,6 +22,12 @@ same "without a step all are, under titles" "$(grep -a '^\[' <<<"$all" | cut -d 
 	"$(printf '[1/4] RUN echo\n[2/4] ENV A=b\n[3/4] RUN i=0;\n[4/4] RUN printf')"
 same "in their order" "$(grep -av '^\[' <<<"$all")" "$(printf 'short\n%s\na\033[31mbc' "$lines")"
 
+line=$(printf %049d 7) # 1,048,576 of them are 50 MiB
+spec "$work/huge.json" "$base" "RUN yes $line | head -c 52428800"
+bake "$work/huge.json" --tag huge:1 >/dev/null
+same "fifty megabytes are kept, every one" "$(hearth logs huge:1 1 | sha256sum)" \
+	"$(python3 -c 'import sys; sys.stdout.write((sys.argv[1] + "\n") * 1048576)' "$line" | sha256sum)"
+same "and shown" "$(grep -cx "\[1/1\] $line" "$work/bake.log")" 1048576
 refused "a step that is none is not found" 66 "has 4 steps" hearth logs logs:1 5
 refused "nor is an image that is none" 66 "no image" hearth logs nothing:1
 refused "a step is a number" 64 "number" hearth logs logs:1 one

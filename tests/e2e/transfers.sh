@@ -45,6 +45,13 @@ same "one platform is a manifest" \
 	"$(hearth copy "$registry/team/two:1" "oci:$work/one:x" --platform linux/arm64 2>/dev/null)" "$arm64"
 same "a stream is a source" "$(hearth copy - "oci:$work/streamed:x" --platform all <"$work/all.tar" 2>/dev/null)" "$multi"
 same "nothing of it has a name here" "$(hearth images --json | jq length)" 0
+amd64=$(digest_of amd64)
+spec "$work/pinned.json" "$registry/team/two@$multi" "RUN echo once > /once"
+check "a base may be an index's digest" bake "$work/pinned.json" --platform linux/amd64 --output "oci:$work/pinned:1"
+same "which is the platform's image" "$(hearth inspect "$registry/team/two@$multi" --json | jq -r .digest)" "$amd64"
+spec "$work/pinned.json" "$registry/team/two@$amd64" "RUN echo once > /once"
+bake "$work/pinned.json" --platform linux/amd64 >/dev/null
+same "and has its steps" "$(cached)" 1
 refused "a platform that it has not" 66 'no image for linux/s390x; there is linux/amd64, linux/arm64' \
 	hearth copy "$registry/team/two:1" "oci:$work/none:x" --platform linux/s390x
 refused "a docker-archive holds one platform" 64 'several' \
