@@ -38,7 +38,7 @@ same "what was used lately is not removed as unused" "$(hearth gc --unused-for 1
 holds "but as soon as it is" "$(hearth gc --unused-for 0s --json)" "$unused"
 
 for i in 1 2 3; do
-	jq -n --arg base "$base" --arg i "$i" '{slug: "agent", model: "m", system: "s",
+	jq -n --arg base "$base" --arg i "$i" '{slug: "agent", model: {provider: "gateway", model: "m"}, system: "s",
 		sandbox: {image: {base: $base, steps: ["RUN echo \($i) > /version"]}}}' >"$work/agent-$i.json"
 	bake "$work/agent-$i.json" >"$work/agent-$i"
 done

@@ -23,7 +23,7 @@ agent() # FILE BASE STEP...
 	local file=$1
 	shift
 	spec "$file.image" "$@"
-	jq '{slug: "agent", model: "m", system: "s", sandbox: {image: .}}' "$file.image" >"$file"
+	jq '{slug: "agent", model: {provider: "gateway", model: "m"}, system: "s", sandbox: {image: .}}' "$file.image" >"$file"
 }
 
 job() # SPEC [NAME=VALUE...]: prints its events
