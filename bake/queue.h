@@ -58,7 +58,8 @@ struct queue_version {
 	struct str agent_id;
 	struct str slug;
 	int64_t version;
-	struct str base; /* as the spec calls it, with its platform; "" where it has no image */
+	bool has_image;
+	struct str base; /* as the spec calls it, with its platform */
 };
 
 /*
