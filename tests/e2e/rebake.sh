@@ -11,7 +11,7 @@ for n in 1 2 3 4 5 6; do echo "$n" >"$work/served/step-$n"; done
 serve_port=$(free_port)
 setpriv --pdeathsig TERM python3 -u -m http.server -d "$work/served" -b 127.0.0.1 "$serve_port" >/dev/null 2>"$work/served.log" &
 servers+=($!)
-wait_for 10 curl -fsS "http://127.0.0.1:$serve_port/moves"
+wait_for 60 curl -fsS "http://127.0.0.1:$serve_port/moves"
 
 fetched() # NAME: how often a step fetched it
 {
@@ -26,16 +26,19 @@ agent() # FILE BASE STEP...
 	jq '{slug: "agent", model: {provider: "gateway", model: "m"}, system: "s", sandbox: {image: .}}' "$file.image" >"$file"
 }
 
+mkfifo "$work/open"
+exec {open}<>"$work/open" # says nothing and does not end
+
 job() # SPEC [NAME=VALUE...]: prints its events
 {
-	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" "host=files.test=127.0.0.1:$serve_port" < <(exec sleep 100) 2>>"$work/parent.log"
+	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" "host=files.test=127.0.0.1:$serve_port" <&"$open" 2>>"$work/parent.log"
 }
 
 begin() # FILE SPEC [NAME=VALUE...]: the same behind our back; sets parent
 {
 	local out=$1
 	shift
-	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" "host=files.test=127.0.0.1:$serve_port" < <(exec sleep 100) >"$out" 2>>"$work/parent.log" &
+	"$JOB_PARENT" "$HEARTH" "$HEARTH_DATA" "$@" "host=files.test=127.0.0.1:$serve_port" <&"$open" >"$out" 2>>"$work/parent.log" &
 	parent=$!
 	servers+=("$parent")
 }
@@ -168,6 +171,6 @@ for n in 1 2 3 4 5 6; do
 	after=$(ls "$work"/kill.* | sort -t. -k2 -V | xargs cat | sed -n "1,/^running $n\\/6 \\(done\\|cached\\)/d; /^running $n\\/6 begun/p")
 	same "a killed rebake makes step $n no second time" "$after" ""
 done
-nothing_left "rebakes that were killed leave nothing" 20
+nothing_left "rebakes that were killed leave nothing"
 check "a store with killed rebakes is whole" hearth fsck
 finish
