@@ -12,6 +12,7 @@
 #include "api/spec_file.h"
 #include "bake/bake.h"
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 #include "layers/lease.h"
 #include "registry/tag.h"
 
@@ -201,20 +202,15 @@ static int bake_keep(struct cmd_bake *cmd, const struct spec *spec, const struct
 static json_t *bake_json(const struct cmd_bake *cmd, const struct bake_result *result)
 {
 	json_t *value = json_object();
-	char digest[DIGEST_TEXT_MAX];
 
-	(void)json_object_set_new(value, "digest",
-				  json_string(digest_format(&result->image, digest)));
-	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)result->size));
-	(void)json_object_set_new(value, "layers", json_integer((json_int_t)result->layers));
-	(void)json_object_set_new(value, "steps", json_integer((json_int_t)result->steps));
-	(void)json_object_set_new(value, "cachedSteps",
-				  json_integer((json_int_t)result->cached_steps));
+	digest_json_set(value, "digest", &result->image);
+	json_set_size(value, "sizeBytes", result->size);
+	json_set_size(value, "layers", result->layers);
+	json_set_size(value, "steps", result->steps);
+	json_set_size(value, "cachedSteps", result->cached_steps);
 	if (result->linked_bytes > 0)
-		(void)json_object_set_new(value, "linkedBytes",
-					  json_integer((json_int_t)result->linked_bytes));
-	(void)json_object_set_new(value, "durationMs",
-				  json_integer(clock_monotonic_ms() - cmd->started_ms));
+		json_set_size(value, "linkedBytes", result->linked_bytes);
+	json_set_int(value, "durationMs", clock_monotonic_ms() - cmd->started_ms);
 	return value;
 }
 
@@ -223,13 +219,12 @@ static json_t *bake_error_json(const struct bake_result *result, const struct er
 	json_t *value = json_object();
 	json_t *error = json_object();
 
-	(void)json_object_set_new(error, "code", json_string(err_name(why->kind)));
-	(void)json_object_set_new(error, "message", json_from_str(str_of(why->text)));
+	json_set_text(error, "code", err_name(why->kind));
+	json_set_text(error, "message", why->text);
 	if (result->failed_step > 0)
-		(void)json_object_set_new(error, "step",
-					  json_integer((json_int_t)result->failed_step));
+		json_set_size(error, "step", result->failed_step);
 	if (why->kind == ERR_STEP)
-		(void)json_object_set_new(error, "exitCode", json_integer(result->exit_code));
+		json_set_int(error, "exitCode", result->exit_code);
 	(void)json_object_set_new(value, "error", error);
 	return value;
 }

@@ -28,7 +28,7 @@ static void context_print(const struct cli *cli, const struct digest *digest)
 		return;
 	}
 	value = json_object();
-	(void)json_object_set_new(value, "digest", json_string(text));
+	json_set_text(value, "digest", text);
 	human_json(value, stdout);
 }
 

@@ -30,7 +30,7 @@ static int run(struct cli *cli, struct err *err)
 	AUTO(json) json_t *checks = NULL;
 	size_t failed = 0;
 
-	(void)json_object_set_new(request, "data", json_string(cli->data_path));
+	json_set_text(request, "data", cli->data_path);
 	if (asker_call(&asker, "doctor", request, &checks, err) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(checks); i++) {

@@ -3,6 +3,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "bake/usage.h"
+#include "layers/digest_json.h"
 
 #define DU_SMALL ((uint64_t)16 * 1024) /* no line of its own; in the sum all the same */
 
@@ -36,18 +37,6 @@ static const struct {
 	{"used", "when images were used"},
 };
 
-static void du_set(json_t *value, const char *name, uint64_t number)
-{
-	(void)json_object_set_new(value, name, json_integer((json_int_t)number));
-}
-
-static void du_set_digest(json_t *value, const char *name, const struct digest *digest)
-{
-	char text[DIGEST_TEXT_MAX];
-
-	(void)json_object_set_new(value, name, json_string(digest_format(digest, text)));
-}
-
 static json_t *du_image_json(const struct usage_image *image)
 {
 	json_t *value = json_object();
@@ -55,12 +44,12 @@ static json_t *du_image_json(const struct usage_image *image)
 
 	for (size_t i = 0; image->tagged && i < image->name_count; i++)
 		(void)json_array_append_new(names, json_from_str(str_of(image->names[i])));
-	du_set_digest(value, "digest", &image->manifest);
+	digest_json_set(value, "digest", &image->manifest);
 	(void)json_object_set_new(value, "names", names);
-	du_set(value, "sizeBytes", image->bytes);
-	du_set(value, "uniqueBytes", image->unique);
-	du_set(value, "sharedBytes",
-	       image->bytes > image->unique ? image->bytes - image->unique : 0);
+	json_set_size(value, "sizeBytes", image->bytes);
+	json_set_size(value, "uniqueBytes", image->unique);
+	json_set_size(value, "sharedBytes",
+		      image->bytes > image->unique ? image->bytes - image->unique : 0);
 	return value;
 }
 
@@ -68,11 +57,11 @@ static json_t *du_layer_json(const struct usage_layer *layer)
 {
 	json_t *value = json_object();
 
-	du_set_digest(value, "digest", &layer->blob);
-	du_set_digest(value, "diffId", &layer->diff_id);
-	du_set(value, "sizeBytes", layer->bytes);
-	du_set(value, "treeBytes", layer->tree_bytes);
-	du_set(value, "images", layer->images);
+	digest_json_set(value, "digest", &layer->blob);
+	digest_json_set(value, "diffId", &layer->diff_id);
+	json_set_size(value, "sizeBytes", layer->bytes);
+	json_set_size(value, "treeBytes", layer->tree_bytes);
+	json_set_int(value, "images", layer->images);
 	return value;
 }
 
@@ -81,14 +70,14 @@ static json_t *du_chunks_json(const struct account_totals *totals)
 	json_t *value = json_object();
 	json_t *classes = json_object();
 
-	du_set(value, "count", totals->chunks);
-	du_set(value, "bytes", totals->chunk_bytes);
-	du_set(value, "blobsBytes", totals->blob_bytes);
-	du_set(value, "sharedCount", totals->shared_chunks);
-	du_set(value, "sharedBytes", totals->shared_bytes);
-	du_set(value, "looseCount", totals->loose_chunks);
+	json_set_size(value, "count", totals->chunks);
+	json_set_size(value, "bytes", totals->chunk_bytes);
+	json_set_size(value, "blobsBytes", totals->blob_bytes);
+	json_set_size(value, "sharedCount", totals->shared_chunks);
+	json_set_size(value, "sharedBytes", totals->shared_bytes);
+	json_set_size(value, "looseCount", totals->loose_chunks);
 	for (size_t i = 0; i < ACCOUNT_CLASSES; i++)
-		du_set(classes, du_classes[i], totals->class_bytes[i]);
+		json_set_size(classes, du_classes[i], totals->class_bytes[i]);
 	(void)json_object_set_new(value, "of", classes);
 	return value;
 }
@@ -100,11 +89,9 @@ static json_t *du_list_json(const struct usage_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		json_t *item = json_object();
 
-		(void)json_object_set_new(item, "name", json_from_str(str_of(list->at[i].name)));
-		if (list->at[i].label)
-			(void)json_object_set_new(item, "id",
-						  json_from_str(str_of(list->at[i].label)));
-		du_set(item, "bytes", list->at[i].bytes);
+		json_set_text(item, "name", list->at[i].name);
+		json_set_text(item, "id", list->at[i].label);
+		json_set_size(item, "bytes", list->at[i].bytes);
 		(void)json_array_append_new(value, item);
 	}
 	return value;
@@ -121,9 +108,9 @@ static void du_print_json(const struct usage *usage)
 		(void)json_array_append_new(images, du_image_json(&usage->images[i]));
 	for (size_t i = 0; i < usage->layer_count; i++)
 		(void)json_array_append_new(layers, du_layer_json(&usage->layers[i]));
-	du_set(value, "bytes", usage->bytes);
-	du_set(databases, "diskBytes", usage->databases.disk_bytes);
-	du_set(databases, "usedBytes", usage->databases.live_bytes);
+	json_set_size(value, "bytes", usage->bytes);
+	json_set_size(databases, "diskBytes", usage->databases.disk_bytes);
+	json_set_size(databases, "usedBytes", usage->databases.live_bytes);
 	(void)json_object_set_new(value, "databases", databases);
 	(void)json_object_set_new(value, "directories", du_list_json(&usage->dirs));
 	(void)json_object_set_new(value, "chunks", du_chunks_json(&usage->totals));

@@ -44,27 +44,20 @@ static void fsck_hear(void *ctx, const struct fsck_finding *finding)
 	if (cli_has(cmd->cli, "json")) {
 		json_t *value = json_object();
 
-		(void)json_object_set_new(value, "kind",
-					  json_string(fsck_kind_name(finding->kind)));
-		(void)json_object_set_new(value, "damage",
-					  json_boolean(fsck_is_damage(finding->kind)));
+		json_set_text(value, "kind", fsck_kind_name(finding->kind));
+		json_set_bool(value, "damage", fsck_is_damage(finding->kind));
 		(void)json_object_set_new(value, "digest",
 					  named ? json_string(digest) : json_null());
 		(void)json_object_set_new(value, "name",
 					  *finding->name ? json_from_str(str_of(finding->name))
 							 : json_null());
-		(void)json_object_set_new(value, "text", json_from_str(str_of(finding->text)));
+		json_set_text(value, "text", finding->text);
 		(void)json_array_append_new(cmd->findings, value);
 		return;
 	}
 	fsck_hide_progress(cmd);
 	(void)printf("%s%s%s%s%s: %s\n", fsck_kind_name(finding->kind), *name ? " " : "", name,
 		     named ? " " : "", named ? digest : "", text);
-}
-
-static void fsck_set(json_t *value, const char *name, uint64_t number)
-{
-	(void)json_object_set_new(value, name, json_integer((json_int_t)number));
 }
 
 static void fsck_print(struct cmd_fsck *cmd, const struct fsck_result *result)
@@ -77,13 +70,12 @@ static void fsck_print(struct cmd_fsck *cmd, const struct fsck_result *result)
 	if (cli_has(cmd->cli, "json")) {
 		AUTO(json) json_t *value = json_object();
 
-		(void)json_object_set_new(value, "clean", json_boolean(result->damaged == 0));
-		(void)json_object_set_new(value, "dryRun",
-					  json_boolean(cli_has(cmd->cli, "dry-run")));
-		fsck_set(value, "chunks", result->chunks);
-		fsck_set(value, "bytes", result->bytes);
-		fsck_set(value, "blobs", result->blobs);
-		fsck_set(value, "hashMs", (uint64_t)result->hash_ms);
+		json_set_bool(value, "clean", result->damaged == 0);
+		json_set_bool(value, "dryRun", cli_has(cmd->cli, "dry-run"));
+		json_set_size(value, "chunks", result->chunks);
+		json_set_size(value, "bytes", result->bytes);
+		json_set_size(value, "blobs", result->blobs);
+		json_set_int(value, "hashMs", result->hash_ms);
 		(void)json_object_set(value, "findings", cmd->findings);
 		human_json(value, stdout);
 		return;

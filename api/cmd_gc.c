@@ -29,29 +29,24 @@ static uint64_t gc_freed(const struct gc_result *result)
 	return result->collected.chunk_bytes + result->collected.tree_bytes + result->cache_bytes;
 }
 
-static void gc_set(json_t *value, const char *name, uint64_t number)
-{
-	(void)json_object_set_new(value, name, json_integer((json_int_t)number));
-}
-
 static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *result)
 {
 	const struct collect_result *collected = &result->collected;
 	AUTO(json) json_t *value = json_object();
 
-	(void)json_object_set_new(value, "dryRun", json_boolean(cli_has(cmd->cli, "dry-run")));
+	json_set_bool(value, "dryRun", cli_has(cmd->cli, "dry-run"));
 	(void)json_object_set(value, "images", cmd->images);
-	gc_set(value, "steps", result->steps);
-	gc_set(value, "contexts", result->contexts);
-	gc_set(value, "blobs", collected->blobs);
-	gc_set(value, "blobsBytes", collected->chunk_bytes);
-	gc_set(value, "trees", collected->trees);
-	gc_set(value, "treesBytes", collected->tree_bytes);
-	gc_set(value, "freedBytes", gc_freed(result));
-	gc_set(value, "caches", result->caches);
-	gc_set(value, "cachesBytes", result->cache_bytes);
-	gc_set(value, "punchedBytes", result->punched);
-	(void)json_object_set_new(value, "incomplete", json_boolean(collected->chunks_left));
+	json_set_size(value, "steps", result->steps);
+	json_set_size(value, "contexts", result->contexts);
+	json_set_size(value, "blobs", collected->blobs);
+	json_set_size(value, "blobsBytes", collected->chunk_bytes);
+	json_set_size(value, "trees", collected->trees);
+	json_set_size(value, "treesBytes", collected->tree_bytes);
+	json_set_size(value, "freedBytes", gc_freed(result));
+	json_set_size(value, "caches", result->caches);
+	json_set_size(value, "cachesBytes", result->cache_bytes);
+	json_set_size(value, "punchedBytes", result->punched);
+	json_set_bool(value, "incomplete", collected->chunks_left);
 	human_json(value, stdout);
 }
 

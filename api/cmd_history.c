@@ -4,6 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "bake/image.h"
+#include "layers/digest_json.h"
 #include "layers/step.h"
 
 #define HISTORY_COLUMNS ((size_t)200)        /* of a step's text */
@@ -13,7 +14,6 @@ static json_t *history_row(const struct lookup *image, const json_t *entry, size
 {
 	json_t *row = json_object();
 	const struct descriptor *blob;
-	char text[DIGEST_TEXT_MAX];
 
 	(void)json_object_set(row, "created", json_object_get(entry, "created"));
 	(void)json_object_set(row, "step", json_object_get(entry, "created_by"));
@@ -23,8 +23,8 @@ static json_t *history_row(const struct lookup *image, const json_t *entry, size
 		return row;
 	}
 	blob = &image->manifest.layers[(*layer)++];
-	(void)json_object_set_new(row, "layer", json_string(digest_format(&blob->digest, text)));
-	(void)json_object_set_new(row, "sizeBytes", json_integer((json_int_t)blob->size));
+	digest_json_set(row, "layer", &blob->digest);
+	json_set_size(row, "sizeBytes", blob->size);
 	(void)json_object_set_new(row, "mediaType", json_from_str(blob->media_type));
 	return row;
 }
@@ -36,8 +36,7 @@ static int history_add_step(struct meta *meta, const struct digest *key, json_t 
 	int found = step_find(meta, key, false, &record, err);
 
 	if (found == 1 && record.linked_bytes > 0)
-		(void)json_object_set_new(row, "linkedBytes",
-					  json_integer((json_int_t)record.linked_bytes));
+		json_set_size(row, "linkedBytes", record.linked_bytes);
 	return found < 0 ? -1 : 0;
 }
 

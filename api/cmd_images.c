@@ -6,6 +6,7 @@
 #include "bake/image.h"
 #include "layers/base/array.h"
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 #include "registry/tag.h"
 
 #include <string.h>
@@ -67,7 +68,6 @@ static int images_print_json(struct store *store, const struct row *row, json_t 
 {
 	auto_lookup struct lookup image = LOOKUP_INIT;
 	json_t *value = json_object();
-	char digest[DIGEST_TEXT_MAX];
 	char platform[PLATFORM_TEXT_MAX];
 	char when[CLOCK_TEXT_MAX];
 
@@ -76,15 +76,11 @@ static int images_print_json(struct store *store, const struct row *row, json_t 
 		return -1;
 	(void)json_object_set_new(value, "name",
 				  row->name ? json_from_str(str_of(row->name)) : json_null());
-	(void)json_object_set_new(value, "digest",
-				  json_string(digest_format(&row->digest, digest)));
-	(void)json_object_set_new(value, "platform",
-				  json_string(platform_format(&image.config.platform, platform)));
-	(void)json_object_set_new(value, "sizeBytes",
-				  json_integer((json_int_t)lookup_size(&image)));
-	(void)json_object_set_new(value, "layers",
-				  json_integer((json_int_t)image.manifest.layer_count));
-	(void)json_object_set_new(value, "at", json_string(clock_format(row->at_ms, when)));
+	digest_json_set(value, "digest", &row->digest);
+	json_set_text(value, "platform", platform_format(&image.config.platform, platform));
+	json_set_size(value, "sizeBytes", lookup_size(&image));
+	json_set_size(value, "layers", image.manifest.layer_count);
+	json_set_text(value, "at", clock_format(row->at_ms, when));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "layers/blob.h"
+#include "layers/digest_json.h"
 
 static void inspect_line(const char *title, const json_t *value)
 {
@@ -78,14 +79,11 @@ static void inspect_print(const struct lookup *image, const json_t *platforms)
 static void inspect_json(const struct lookup *image, json_t *platforms)
 {
 	AUTO(json) json_t *value = json_object();
-	char text[DIGEST_TEXT_MAX];
 
-	(void)json_object_set_new(value, "digest",
-				  json_string(digest_format(&image->digest, text)));
-	(void)json_object_set_new(value, "sizeBytes", json_integer((json_int_t)lookup_size(image)));
+	digest_json_set(value, "digest", &image->digest);
+	json_set_size(value, "sizeBytes", lookup_size(image));
 	if (json_array_size(platforms) > 0) {
-		(void)json_object_set_new(value, "index",
-					  json_string(digest_format(&image->target, text)));
+		digest_json_set(value, "index", &image->target);
 		(void)json_object_set(value, "platforms", platforms);
 	}
 	(void)json_object_set(value, "manifest", image->manifest.document);

@@ -40,7 +40,7 @@ static void push_print(const struct cmd_push *cmd)
 	}
 	value = json_object();
 	(void)json_object_set_new(value, "reference", json_from_str(buf_str(&cmd->canonical)));
-	(void)json_object_set_new(value, "digest", json_string(digest));
+	json_set_text(value, "digest", digest);
 	human_json(value, stdout);
 	json_decref(value);
 }

@@ -7,6 +7,7 @@
 #include "api/secret_option.h"
 #include "api/spec_file.h"
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -24,25 +25,23 @@ static const char *const why_statuses[] = {
 static json_t *why_json(const struct why *why, size_t asked)
 {
 	json_t *value = json_object();
-	char text[DIGEST_TEXT_MAX];
 	char at[CLOCK_TEXT_MAX];
 
-	(void)json_object_set_new(value, "asked", json_integer((json_int_t)asked));
-	(void)json_object_set_new(value, "step", json_integer((json_int_t)why->step));
-	(void)json_object_set_new(value, "text", json_from_str(str_of(why->text)));
-	(void)json_object_set_new(value, "status", json_string(why_statuses[why->status]));
+	json_set_size(value, "asked", asked);
+	json_set_size(value, "step", why->step);
+	json_set_text(value, "text", why->text);
+	json_set_text(value, "status", why_statuses[why->status]);
 	if (why->status == WHY_NOTHING)
 		return value;
-	(void)json_object_set_new(value, "key", json_string(digest_format(&why->key, text)));
+	digest_json_set(value, "key", &why->key);
 	if (why->status == WHY_NEW)
 		return value;
-	(void)json_object_set_new(value, "createdAt", json_string(clock_format(why->at_ms, at)));
+	json_set_text(value, "createdAt", clock_format(why->at_ms, at));
 	if (why->status == WHY_CACHED) {
-		(void)json_object_set_new(value, "cutOff", json_boolean(why->cut_off));
+		json_set_bool(value, "cutOff", why->cut_off);
 		return value;
 	}
-	(void)json_object_set_new(value, "nearest",
-				  json_string(digest_format(&why->nearest, text)));
+	digest_json_set(value, "nearest", &why->nearest);
 	(void)json_object_set(value, "differences", why->differences);
 	return value;
 }

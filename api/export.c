@@ -2,6 +2,7 @@
 #include "api/export.h"
 
 #include "bake/asker.h"
+#include "layers/digest_json.h"
 #include "layers/lease.h"
 #include "registry/layout.h"
 #include "registry/oci_archive.h"
@@ -81,15 +82,13 @@ static int export_docker_archive(const struct export *export, struct output *out
 	};
 	AUTO(json) json_t *request = asker_request_new(export->store);
 	AUTO(json) json_t *answer = NULL;
-	char digest[DIGEST_TEXT_MAX];
 	json_t *names = json_array();
 
 	if (export->to.tag.len > 0)
 		(void)json_array_append_new(names, json_from_str(export->to.tag));
 	else if (export->spec->names)
 		(void)json_array_extend(names, json_deep_copy(export->spec->names));
-	(void)json_object_set_new(request, "manifest",
-				  json_string(digest_format(&export->spec->image, digest)));
+	digest_json_set(request, "manifest", &export->spec->image);
 	(void)json_object_set_new(request, "names", names);
 	return asker_call(&asker, "export", request, &answer, err);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/fetch.h"
 
+#include "layers/digest_json.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,10 +19,8 @@ static int fetch_show_end(struct progress *progress, const json_t *answer, struc
 {
 	struct bake_event event = {.kind = BAKE_BASE_DONE};
 	struct digest digest;
-	struct str text;
 
-	if (json_need_string(answer, "", "manifest", &text, err) < 0 ||
-	    digest_parse(text, &digest, err) < 0)
+	if (digest_json_need(answer, "", "manifest", &digest, err) < 0)
 		return -1;
 	event.digest = &digest;
 	progress_event(progress, &event);

@@ -3,6 +3,7 @@
 #include "api/human.h"
 #include "api/progress.h"
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 static const char *const json_names[] = {
 	[BAKE_BASE] = "base",          [BAKE_PULL] = "pull",
@@ -15,41 +16,35 @@ static const char *const json_names[] = {
 	[BAKE_WARNING] = "warning",
 };
 
-static void set_new(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
 static json_t *json_event(const struct bake_event *event)
 {
 	json_t *value = json_object();
-	char digest[DIGEST_TEXT_MAX];
 	char when[CLOCK_TEXT_MAX];
 
-	set_new(value, "event", json_string(json_names[event->kind]));
-	set_new(value, "at", json_string(clock_format(clock_now_ms(), when)));
+	json_set_text(value, "event", json_names[event->kind]);
+	json_set_text(value, "at", clock_format(clock_now_ms(), when));
 	if (event->step > 0) {
-		set_new(value, "step", json_integer((json_int_t)event->step));
-		set_new(value, "of", json_integer((json_int_t)event->of));
+		json_set_size(value, "step", event->step);
+		json_set_size(value, "of", event->of);
 	}
 	if (event->text.ptr)
-		set_new(value, "text", json_from_str(event->text));
+		(void)json_object_set_new(value, "text", json_from_str(event->text));
 	if (event->digest)
-		set_new(value, "digest", json_string(digest_format(event->digest, digest)));
+		digest_json_set(value, "digest", event->digest);
 	if (event->kind == BAKE_PULL || event->kind == BAKE_PUSH_BLOB)
-		set_new(value, "doneBytes", json_integer((json_int_t)event->done));
+		json_set_size(value, "doneBytes", event->done);
 	if (event->kind == BAKE_PULL || event->kind == BAKE_PUSH_BLOB || event->size > 0)
-		set_new(value, "sizeBytes", json_integer((json_int_t)event->size));
+		json_set_size(value, "sizeBytes", event->size);
 	if (event->kind == BAKE_STEP_DONE) {
-		set_new(value, "durationMs", json_integer(event->duration_ms));
-		set_new(value, "empty", json_boolean(event->empty));
-		set_new(value, "cutOff", json_boolean(event->cut_off));
-		set_new(value, "shared", json_boolean(event->shared));
+		json_set_int(value, "durationMs", event->duration_ms);
+		json_set_bool(value, "empty", event->empty);
+		json_set_bool(value, "cutOff", event->cut_off);
+		json_set_bool(value, "shared", event->shared);
 		if (event->linked > 0)
-			set_new(value, "linkedBytes", json_integer((json_int_t)event->linked));
+			json_set_size(value, "linkedBytes", event->linked);
 	}
 	if (event->kind == BAKE_STEP_DONE || event->kind == BAKE_BASE_DONE)
-		set_new(value, "cached", json_boolean(event->cached));
+		json_set_bool(value, "cached", event->cached);
 	return value;
 }
 

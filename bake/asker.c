@@ -355,9 +355,8 @@ json_t *asker_request_new(struct store *store)
 {
 	json_t *request = json_object();
 
-	(void)json_object_set_new(request, "store", json_string(store_path(store)));
-	(void)json_object_set_new(request, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(store)));
+	json_set_text(request, "store", store_path(store));
+	json_set_size(request, "mapBytes", store_map_bytes(store));
 	return request;
 }
 

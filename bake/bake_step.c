@@ -5,6 +5,7 @@
 #include "bake/context.h"
 #include "bake/expand.h"
 #include "bake/listing.h"
+#include "layers/digest_json.h"
 
 #define STEP_NAME_MAX ((size_t)80)
 
@@ -73,13 +74,11 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 {
 	static const struct digest scratch;
 	json_t *components = key_components(&key->parts);
-	char text[DIGEST_TEXT_MAX];
 
 	(void)json_object_set_new(components, "text",
 				  json_from_str(buf_str(&bake->steps[bake->step - 1].text)));
 	if (!digest_equal(&bake->base, &scratch))
-		(void)json_object_set_new(components, "base",
-					  json_string(digest_format(&bake->base, text)));
+		digest_json_set(components, "base", &bake->base);
 	return components;
 }
 
@@ -115,13 +114,12 @@ static int bake_list_sources(const struct bake *bake, const struct instruction *
 {
 	const struct context_sources sources = bake_sources(bake, ready);
 	struct digest list;
-	char text[DIGEST_TEXT_MAX];
 
 	if (ready->kind != INSTRUCTION_COPY || ready->from)
 		return 0;
 	if (listing_keep(&sources, &key->content, bake->options->cancel, &list, err) < 0)
 		return err->kind == ERR_LIMIT ? 0 : -1; /* it is made without one */
-	(void)json_object_set_new(components, "files", json_string(digest_format(&list, text)));
+	digest_json_set(components, "files", &list);
 	return 0;
 }
 

@@ -12,11 +12,10 @@ static json_t *base_mirror_format(const struct place_mirror *mirror, const char 
 {
 	json_t *value = json_object();
 
-	(void)json_object_set_new(value, "reference", json_string(reference));
-	(void)json_object_set_new(value, "plainHttp", json_boolean(mirror->plain_http));
+	json_set_text(value, "reference", reference);
+	json_set_bool(value, "plainHttp", mirror->plain_http);
 	(void)json_object_set_new(value, "user", json_from_str(mirror->user));
-	(void)json_object_set_new(value, "password",
-				  json_from_str(str_of(secret_reveal(mirror->password))));
+	json_set_text(value, "password", secret_reveal(mirror->password));
 	return value;
 }
 
@@ -51,7 +50,7 @@ static void base_request_place(const struct base_request *request, json_t *out)
 		(void)json_object_set_new(out, "mirrors",
 					  base_mirrors_format(request->places, &reference));
 	}
-	(void)json_object_set_new(out, "plainHttp", json_boolean(plain));
+	json_set_bool(out, "plainHttp", plain);
 }
 
 json_t *base_request_format(struct store *store, const struct base_request *request)
@@ -61,21 +60,18 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
 	(void)json_object_set_new(value, "name", json_from_str(request->name));
-	(void)json_object_set_new(value, "nameAsThere", json_boolean(request->name_as_there));
-	(void)json_object_set_new(value, "stream", json_boolean(request->stream));
-	(void)json_object_set_new(value, "bare", json_boolean(request->bare));
-	(void)json_object_set_new(value, "allPlatforms", json_boolean(request->all_platforms));
-	(void)json_object_set_new(value, "anyArchive", json_boolean(request->any_archive));
-	(void)json_object_set_new(value, "platform",
-				  json_string(platform_format(&request->platform, platform)));
+	json_set_bool(value, "nameAsThere", request->name_as_there);
+	json_set_bool(value, "stream", request->stream);
+	json_set_bool(value, "bare", request->bare);
+	json_set_bool(value, "allPlatforms", request->all_platforms);
+	json_set_bool(value, "anyArchive", request->any_archive);
+	json_set_text(value, "platform", platform_format(&request->platform, platform));
 	base_request_place(request, value);
 	if (request->ca_file)
-		(void)json_object_set_new(value, "caFile", json_string(request->ca_file));
-	(void)json_object_set_new(value, "maxLayerBytes",
-				  json_integer((json_int_t)request->max_layer_bytes));
+		json_set_text(value, "caFile", request->ca_file);
+	json_set_size(value, "maxLayerBytes", request->max_layer_bytes);
 	(void)json_object_set_new(value, "user", json_from_str(request->user));
-	(void)json_object_set_new(value, "password",
-				  json_from_str(str_of(secret_reveal(request->password))));
+	json_set_text(value, "password", secret_reveal(request->password));
 	return value;
 }
 

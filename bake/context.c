@@ -79,7 +79,7 @@ void context_hash_done(struct context_hash *hash)
 	hasher_done(&hash->hasher);
 }
 
-void context_hash_source(struct context_hash *hash, const struct copy_source *source)
+void context_hash_source(struct context_hash *hash, const struct source_spec *source)
 {
 	hash->whole = source->whole;
 	context_add_tag(hash, source->matched ? 'W' : 'S');
@@ -225,7 +225,7 @@ static int context_list(const struct context_reader *reader, const struct source
 	return buf_add(list, STR("\0"), err);
 }
 
-static int context_start(void *ctx, const struct copy_source *source,
+static int context_start(void *ctx, const struct source_spec *source,
 			 const struct source_entry *entry, struct err *err)
 {
 	struct context_reader *reader = ctx;

@@ -20,7 +20,7 @@ void context_hash_init(struct context_hash *hash, bool owners);
 void context_hash_done(struct context_hash *hash);
 
 /* The next source begins. */
-void context_hash_source(struct context_hash *hash, const struct copy_source *source);
+void context_hash_source(struct context_hash *hash, const struct source_spec *source);
 
 /* An entry; a file that is no twin is known by then. */
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry);

@@ -376,7 +376,7 @@ static bool copy_wants_directory(const char *destination)
 }
 
 /* Find where a source goes: level 0, and the name in it for a file. */
-static int copy_place(struct copy *copy, const struct copy_source *source, bool is_dir,
+static int copy_place(struct copy *copy, const struct source_spec *source, bool is_dir,
 		      struct place *place, struct err *err)
 {
 	const struct copy_spec *spec = copy->spec;
@@ -405,7 +405,7 @@ static int copy_keep_time(const struct copy *copy, struct err *err)
 	return 0;
 }
 
-static int copy_start(void *ctx, const struct copy_source *source, const struct source_entry *entry,
+static int copy_start(void *ctx, const struct source_spec *source, const struct source_entry *entry,
 		      struct err *err)
 {
 	struct copy *copy = ctx;

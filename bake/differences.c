@@ -30,9 +30,9 @@ void differences_add(json_t *out, const char *what, const char *name, const json
 {
 	json_t *difference = json_object();
 
-	(void)json_object_set_new(difference, "what", json_string(what));
+	json_set_text(difference, "what", what);
 	if (name)
-		(void)json_object_set_new(difference, "name", json_from_str(str_of(name)));
+		json_set_text(difference, "name", name);
 	(void)json_object_set_new(difference, "was", differences_or_null(was));
 	(void)json_object_set_new(difference, "is", differences_or_null(is));
 	(void)json_array_append_new(out, difference);

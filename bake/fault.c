@@ -31,13 +31,13 @@ json_t *fault_format(const struct fault *fault)
 {
 	json_t *value = json_object();
 
-	(void)json_object_set_new(value, "code", json_string(err_name(fault->kind)));
+	json_set_text(value, "code", err_name(fault->kind));
 	(void)json_object_set_new(value, "message", json_from_str(fault->message));
 	if (fault->step > 0)
-		(void)json_object_set_new(value, "step", json_integer((json_int_t)fault->step));
+		json_set_size(value, "step", fault->step);
 	if (fault->exit_code != 0)
-		(void)json_object_set_new(value, "exitCode", json_integer(fault->exit_code));
+		json_set_int(value, "exitCode", fault->exit_code);
 	(void)json_object_set_new(value, "logTail", fault_tail(fault->log_tail));
-	(void)json_object_set_new(value, "terminal", json_boolean(fault->terminal));
+	json_set_bool(value, "terminal", fault->terminal);
 	return value;
 }

@@ -77,7 +77,7 @@ static int items_read(struct layer_items *items, struct err *err)
 static json_t *items_request(const struct layer_items *items, size_t from, size_t count)
 {
 	struct store *store = items->fsck->options->store;
-	json_t *request = json_object();
+	json_t *request = asker_request_new(store);
 	json_t *layers = json_array();
 
 	for (size_t i = from; i < from + count; i++) {
@@ -85,12 +85,9 @@ static json_t *items_request(const struct layer_items *items, size_t from, size_
 						  .diff_id = items->at[i].diff_id};
 		json_t *value = convert_layer_format(&layer);
 
-		(void)json_object_set_new(value, "tree", json_boolean(items->at[i].tree));
+		json_set_bool(value, "tree", items->at[i].tree);
 		(void)json_array_append_new(layers, value);
 	}
-	(void)json_object_set_new(request, "store", json_string(store_path(store)));
-	(void)json_object_set_new(request, "mapBytes",
-				  json_integer((json_int_t)store_map_bytes(store)));
 	(void)json_object_set_new(request, "layers", layers);
 	return request;
 }

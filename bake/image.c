@@ -57,13 +57,11 @@ int image_put(struct meta *meta, const struct image *image, struct err *err)
 	char text[DIGEST_TEXT_MAX];
 	char when[CLOCK_TEXT_MAX];
 
-	(void)json_object_set_new(record, "v", json_integer(1));
-	(void)json_object_set_new(record, "sizeBytes", json_integer((json_int_t)image->size));
-	(void)json_object_set_new(record, "layers", json_integer((json_int_t)image->layers));
-	(void)json_object_set_new(record, "createdAt",
-				  json_string(clock_format(image->created_ms, when)));
-	(void)json_object_set_new(record, "bakedAt",
-				  json_string(clock_format(image->baked_ms, when)));
+	json_set_int(record, "v", 1);
+	json_set_size(record, "sizeBytes", image->size);
+	json_set_size(record, "layers", image->layers);
+	json_set_text(record, "createdAt", clock_format(image->created_ms, when));
+	json_set_text(record, "bakedAt", clock_format(image->baked_ms, when));
 	(void)json_object_set_new(record, "slug", json_from_str(image->slug));
 	(void)json_object_set_new(record, "base", json_from_str(image->base));
 	if (!digest_equal(&image->base_digest, &none))

@@ -13,6 +13,7 @@
 
 #include "bake/task_hosts_priv.h"
 #include "bake/wire.h"
+#include "layers/digest_json.h"
 
 static const char *const job_phases[] = {
 	[JOB_PULLING] = "pulling",
@@ -24,22 +25,6 @@ static const char *const job_phases[] = {
 const char *job_phase_name(enum job_phase phase)
 {
 	return job_phases[phase];
-}
-
-static void job_set(json_t *object, const char *key, json_t *value)
-{
-	(void)json_object_set_new(object, key, value);
-}
-
-static void job_set_int(json_t *object, const char *key, uint64_t value)
-{
-	job_set(object, key, json_integer((json_int_t)value));
-}
-
-static void job_set_text(json_t *object, const char *key, const char *text)
-{
-	if (text)
-		job_set(object, key, json_from_str(str_of(text)));
 }
 
 static int job_get_size(const json_t *object, const char *key, uint64_t *out, struct err *err)
@@ -75,23 +60,23 @@ static json_t *job_secret_names(const struct secrets *secrets)
 json_t *job_request_format(const struct job_request *request)
 {
 	json_t *value = json_object();
-	char text[DIGEST_TEXT_MAX];
 
-	job_set_text(value, "store", store_path(request->store));
-	job_set_int(value, "mapBytes", store_map_bytes(request->store));
-	job_set(value, "spec", json_from_str(request->spec));
+	json_set_text(value, "store", store_path(request->store));
+	json_set_size(value, "mapBytes", store_map_bytes(request->store));
+	(void)json_object_set_new(value, "spec", json_from_str(request->spec));
 	if (request->previous)
-		job_set_text(value, "previous", digest_format(request->previous, text));
+		digest_json_set(value, "previous", request->previous);
 	if (request->base)
-		job_set_text(value, "base", digest_format(request->base, text));
-	job_set_text(value, "bakeId", request->bake_id);
-	job_set(value, "rebake", json_boolean(request->rebake));
-	job_set_int(value, "fromStep", request->from_step);
-	job_set(value, "hosts", task_hosts_format(request->hosts, request->host_count));
-	job_set(value, "secrets", job_secret_names(request->secrets));
-	job_set_text(value, "runtime", request->runtime);
-	job_set(value, "plainHttp", json_boolean(request->plain_http));
-	job_set_text(value, "caFile", request->ca_file);
+		digest_json_set(value, "base", request->base);
+	json_set_text(value, "bakeId", request->bake_id);
+	json_set_bool(value, "rebake", request->rebake);
+	json_set_size(value, "fromStep", request->from_step);
+	(void)json_object_set_new(value, "hosts",
+				  task_hosts_format(request->hosts, request->host_count));
+	(void)json_object_set_new(value, "secrets", job_secret_names(request->secrets));
+	json_set_text(value, "runtime", request->runtime);
+	json_set_bool(value, "plainHttp", request->plain_http);
+	json_set_text(value, "caFile", request->ca_file);
 	return value;
 }
 
@@ -167,15 +152,15 @@ json_t *job_progress_format(const struct job_progress *progress)
 {
 	json_t *value = json_object();
 
-	job_set_int(value, "phase", (uint64_t)progress->phase);
-	job_set_int(value, "step", progress->step);
-	job_set_int(value, "of", progress->of);
-	job_set(value, "text", json_from_str(progress->text));
-	job_set(value, "done", json_boolean(progress->done));
-	job_set(value, "cached", json_boolean(progress->cached));
-	job_set_int(value, "ms", (uint64_t)progress->duration_ms);
-	job_set_int(value, "bytes", progress->bytes);
-	job_set_int(value, "size", progress->size);
+	json_set_int(value, "phase", progress->phase);
+	json_set_size(value, "step", progress->step);
+	json_set_size(value, "of", progress->of);
+	(void)json_object_set_new(value, "text", json_from_str(progress->text));
+	json_set_bool(value, "done", progress->done);
+	json_set_bool(value, "cached", progress->cached);
+	json_set_int(value, "ms", progress->duration_ms);
+	json_set_size(value, "bytes", progress->bytes);
+	json_set_size(value, "size", progress->size);
 	return value;
 }
 
@@ -208,9 +193,9 @@ json_t *job_error_format(const struct job_error *error)
 {
 	json_t *value = wire_error(&error->why, error->exit_code);
 
-	job_set_int(value, "step", error->step);
-	job_set(value, "terminal", json_boolean(error->terminal));
-	job_set(value, "logTail", json_from_str(error->log_tail));
+	json_set_size(value, "step", error->step);
+	json_set_bool(value, "terminal", error->terminal);
+	(void)json_object_set_new(value, "logTail", json_from_str(error->log_tail));
 	return value;
 }
 

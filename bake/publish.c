@@ -2,6 +2,7 @@
 #include "bake/publish.h"
 
 #include "bake/base.h"
+#include "layers/digest_json.h"
 
 struct publish {
 	bake_event_fn *event;
@@ -11,17 +12,14 @@ struct publish {
 static json_t *publish_format(struct store *store, const struct publish_request *request)
 {
 	json_t *value = asker_request_new(store);
-	char digest[DIGEST_TEXT_MAX];
 
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
-	(void)json_object_set_new(value, "manifest",
-				  json_string(digest_format(&request->manifest, digest)));
-	(void)json_object_set_new(value, "plainHttp", json_boolean(request->plain_http));
+	digest_json_set(value, "manifest", &request->manifest);
+	json_set_bool(value, "plainHttp", request->plain_http);
 	if (request->ca_file)
-		(void)json_object_set_new(value, "caFile", json_string(request->ca_file));
+		json_set_text(value, "caFile", request->ca_file);
 	(void)json_object_set_new(value, "user", json_from_str(request->user));
-	(void)json_object_set_new(value, "password",
-				  json_from_str(str_of(secret_reveal(request->password))));
+	json_set_text(value, "password", secret_reveal(request->password));
 	return value;
 }
 

@@ -21,7 +21,7 @@ struct level {
 };
 
 struct walk {
-	const struct copy_source *source;
+	const struct source_spec *source;
 	const struct source_visitor *visitor;
 	struct level *level; /* the directory that is being read */
 	struct links links;
@@ -352,7 +352,7 @@ static int source_visit_name(struct walk *walk, int dirfd, const struct chunk *c
 }
 
 /* Status first: opening a device or a fifo could have effects. */
-static int source_open(const struct copy_source *source, struct source_entry *entry,
+static int source_open(const struct source_spec *source, struct source_entry *entry,
 		       struct err *err)
 {
 	auto_close int fd = fd_open_in_root(source->fd, source->path, O_PATH, 0, err);
@@ -389,7 +389,7 @@ static int source_visit_top(struct walk *walk, struct source_entry *entry, struc
 	return visitor->finish ? visitor->finish(visitor->ctx, err) : 0;
 }
 
-int source_walk(struct copy_source *source, const struct source_visitor *visitor, struct err *err)
+int source_walk(struct source_spec *source, const struct source_visitor *visitor, struct err *err)
 {
 	AUTO(walk)
 	struct walk walk = {.source = source, .visitor = visitor, .path = BUF_INIT(PATH_TEXT_MAX)};

@@ -54,7 +54,7 @@ struct source_filter {
 	void *ctx;
 };
 
-struct copy_source {
+struct source_spec {
 	int fd;              /* the root that it is in */
 	const char *path;    /* in there: absolute, clean, without symlinks */
 	const char *written; /* for errors */
@@ -68,7 +68,7 @@ struct copy_source {
 };
 
 struct source_visitor {
-	int (*start)(void *ctx, const struct copy_source *source, const struct source_entry *entry,
+	int (*start)(void *ctx, const struct source_spec *source, const struct source_entry *entry,
 		     struct err *err);
 	int (*finish)(void *ctx, struct err *err); /* or NULL */
 	int (*enter)(void *ctx, const struct source_entry *entry, struct err *err);
@@ -83,7 +83,7 @@ struct source_visitor {
 };
 
 /* ERR_OS with ENOENT, ENOTDIR or ELOOP for a source that is not there. */
-int source_walk(struct copy_source *source, const struct source_visitor *visitor, struct err *err)
+int source_walk(struct source_spec *source, const struct source_visitor *visitor, struct err *err)
 	MUST_CHECK;
 
 /* Open a file for reading, as what it was when it was looked at, and read its xattrs. */

@@ -234,7 +234,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 {
 	const struct source_filter filter = {sources_judge, sources_took, walk};
 	const struct ignore_rule *top;
-	struct copy_source source = {
+	struct source_spec source = {
 		.fd = walk->spec->fd,
 		.written = walk->written,
 		.name = path_base(clean).ptr,

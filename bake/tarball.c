@@ -316,7 +316,7 @@ static int tarball_unpack(const struct asker *asker, const struct digest *digest
 	if (held == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "the store has no context %s; hearth context put brings one", text);
-	(void)json_object_set_new(request, "digest", json_string(text));
+	json_set_text(request, "digest", text);
 	return asker_call(asker, "context", request, &answer, err);
 }
 

@@ -106,7 +106,7 @@ static int pack_entry(struct pack *pack, const struct source_entry *entry, char 
 	return pack_header(pack, type, name, target, mode, size, err);
 }
 
-static int pack_start(void *ctx, const struct copy_source *source, const struct source_entry *entry,
+static int pack_start(void *ctx, const struct source_spec *source, const struct source_entry *entry,
 		      struct err *err)
 {
 	(void)ctx;

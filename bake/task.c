@@ -3,16 +3,10 @@
 
 #include "bake/task_hosts_priv.h"
 #include "bake/task_mounts_priv.h"
+#include "layers/digest_json.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
-
-static json_t *digest_json(const struct digest *digest)
-{
-	char text[DIGEST_TEXT_MAX];
-
-	return json_string(digest_format(digest, text));
-}
 
 static json_t *words_json(const char *const *words, size_t count)
 {
@@ -30,9 +24,9 @@ static json_t *layers_json(const struct task_layer *layers, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		json_t *layer = json_object();
 
-		(void)json_object_set_new(layer, "blob", digest_json(&layers[i].blob));
-		(void)json_object_set_new(layer, "diffId", digest_json(&layers[i].diff_id));
-		(void)json_object_set_new(layer, "size", json_integer((json_int_t)layers[i].size));
+		digest_json_set(layer, "blob", &layers[i].blob);
+		digest_json_set(layer, "diffId", &layers[i].diff_id);
+		json_set_size(layer, "size", layers[i].size);
 		(void)json_array_append_new(array, layer);
 	}
 	return array;
@@ -46,17 +40,6 @@ static json_t *images_json(const struct task *task)
 		(void)json_array_append_new(
 			array, layers_json(task->images[i].layers, task->images[i].layer_count));
 	return array;
-}
-
-static void set_text(json_t *object, const char *key, const char *text)
-{
-	if (text)
-		(void)json_object_set_new(object, key, json_from_str(str_of(text)));
-}
-
-static void set_int(json_t *object, const char *key, uint64_t value)
-{
-	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
 void task_meeting(const struct task *task, struct digest *out)
@@ -76,52 +59,43 @@ json_t *task_format(const struct task *task)
 {
 	json_t *value = json_object();
 
-	(void)json_object_set_new(value, "key", digest_json(&task->key));
-	(void)json_object_set_new(value, "parent", digest_json(&task->parent));
+	digest_json_set(value, "key", &task->key);
+	digest_json_set(value, "parent", &task->parent);
 	(void)json_object_set_new(value, "layers", layers_json(task->layers, task->layer_count));
 	(void)json_object_set_new(value, "images", images_json(task));
-	set_text(value, "imageName", task->image_name);
+	json_set_text(value, "imageName", task->image_name);
 	(void)json_object_set_new(value, "argv", words_json(task->argv, task->argc));
 	(void)json_object_set_new(value, "env", words_json(task->env, task->env_count));
 	(void)json_object_set_new(value, "hosts", task_hosts_format(task->hosts, task->host_count));
 	(void)json_object_set_new(value, "mounts", task_mounts_format(task));
-	set_int(value, "kind", (uint64_t)task->kind);
-	set_int(value, "network", (uint64_t)task->network);
-	set_int(value, "memoryBytes", task->limits.memory_bytes);
-	set_int(value, "cpuMillis", task->limits.cpu_millis);
-	set_int(value, "pids", task->limits.pids);
-	set_int(value, "timeoutMs", (uint64_t)task->timeout_ms);
-	set_int(value, "mapBytes", task->store_map_bytes);
-	set_text(value, "codec", layer_codec_name(task->codec));
-	set_text(value, "platform", task->platform);
-	set_text(value, "workdir", task->workdir);
-	set_text(value, "user", task->user);
-	set_text(value, "chown", task->chown);
-	set_text(value, "chmod", task->chmod);
-	set_text(value, "runtime", task->runtime);
-	set_text(value, "agent", task->agent_path);
-	set_text(value, "store", task->store_path);
-	(void)json_object_set_new(value, "fresh", json_boolean(task->fresh));
-	set_text(value, "draft", task->draft);
+	json_set_int(value, "kind", task->kind);
+	json_set_int(value, "network", task->network);
+	json_set_size(value, "memoryBytes", task->limits.memory_bytes);
+	json_set_size(value, "cpuMillis", task->limits.cpu_millis);
+	json_set_size(value, "pids", task->limits.pids);
+	json_set_int(value, "timeoutMs", task->timeout_ms);
+	json_set_size(value, "mapBytes", task->store_map_bytes);
+	json_set_text(value, "codec", layer_codec_name(task->codec));
+	json_set_text(value, "platform", task->platform);
+	json_set_text(value, "workdir", task->workdir);
+	json_set_text(value, "user", task->user);
+	json_set_text(value, "chown", task->chown);
+	json_set_text(value, "chmod", task->chmod);
+	json_set_text(value, "runtime", task->runtime);
+	json_set_text(value, "agent", task->agent_path);
+	json_set_text(value, "store", task->store_path);
+	json_set_bool(value, "fresh", task->fresh);
+	json_set_text(value, "draft", task->draft);
 	(void)json_object_set_new(value, "excludes",
 				  words_json(task->excludes, task->exclude_count));
-	(void)json_object_set_new(value, "parents", json_boolean(task->parents));
+	json_set_bool(value, "parents", task->parents);
 	if (task->content)
-		(void)json_object_set_new(value, "content", digest_json(task->content));
+		digest_json_set(value, "content", task->content);
 	if (task->clamp)
-		(void)json_object_set_new(value, "clamp", json_integer(*task->clamp));
+		json_set_int(value, "clamp", *task->clamp);
 	if (task->components)
 		(void)json_object_set(value, "components", task->components);
 	return value;
-}
-
-static int parse_digest(const json_t *object, const char *key, struct digest *out, struct err *err)
-{
-	struct str text;
-
-	if (json_need_string(object, "", key, &text, err) < 0)
-		return -1;
-	return digest_parse(text, out, err);
 }
 
 /* The strings of an array, NULL at the end; they lie in the document. */
@@ -150,8 +124,8 @@ static int parse_layer(const json_t *object, struct task_layer *out, struct err 
 {
 	int64_t size;
 
-	if (parse_digest(object, "blob", &out->blob, err) < 0 ||
-	    parse_digest(object, "diffId", &out->diff_id, err) < 0 ||
+	if (digest_json_need(object, "", "blob", &out->blob, err) < 0 ||
+	    digest_json_need(object, "", "diffId", &out->diff_id, err) < 0 ||
 	    json_need_int(object, "layers", "size", &size, err) < 0)
 		return -1;
 	out->size = (uint64_t)size;
@@ -246,7 +220,7 @@ static int parse_content(const json_t *object, struct task *task, struct err *er
 	if (!json_object_get(object, "content"))
 		return 0;
 	task->content = &task->content_storage;
-	return parse_digest(object, "content", &task->content_storage, err);
+	return digest_json_need(object, "", "content", &task->content_storage, err);
 }
 
 static int parse_clamp(const json_t *object, struct task *task, struct err *err)
@@ -272,8 +246,8 @@ static int parse_parts(struct task *task, struct err *err)
 {
 	const json_t *value = task->document;
 
-	if (parse_digest(value, "key", &task->key, err) < 0 ||
-	    parse_digest(value, "parent", &task->parent, err) < 0 ||
+	if (digest_json_need(value, "", "key", &task->key, err) < 0 ||
+	    digest_json_need(value, "", "parent", &task->parent, err) < 0 ||
 	    parse_stacks(value, task, err) < 0 ||
 	    parse_words(value, "argv", &task->argv, &task->argc, err) < 0 ||
 	    parse_words(value, "env", &task->env, &task->env_count, err) < 0 ||

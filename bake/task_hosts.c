@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/task_hosts_priv.h"
 
+#include "layers/base/hex.h"
+
 #include <stdio.h>
 
 /* Both sides are one build of one program, so the address travels as it is. */
@@ -10,13 +12,11 @@ json_t *task_hosts_format(const struct network_host *hosts, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		char hex[2 * sizeof(struct sockaddr_storage) + 1];
-		const unsigned char *bytes = (const unsigned char *)&hosts[i].address;
 		json_t *host = json_object();
 
-		for (size_t b = 0; b < sizeof(struct sockaddr_storage); b++)
-			(void)snprintf(hex + 2 * b, 3, "%02x", bytes[b]);
-		(void)json_object_set_new(host, "name", json_string(hosts[i].name));
-		(void)json_object_set_new(host, "address", json_string(hex));
+		json_set_text(host, "name", hosts[i].name);
+		json_set_text(host, "address",
+			      hex_encode(&hosts[i].address, sizeof(hosts[i].address), hex));
 		(void)json_array_append_new(array, host);
 	}
 	return array;
@@ -24,24 +24,16 @@ json_t *task_hosts_format(const struct network_host *hosts, size_t count)
 
 static int task_hosts_parse_one(const json_t *object, struct network_host *out, struct err *err)
 {
-	unsigned char *bytes = (unsigned char *)&out->address;
 	struct str name;
 	struct str hex;
 
 	if (json_need_string(object, "hosts", "name", &name, err) < 0 ||
 	    json_need_string(object, "hosts", "address", &hex, err) < 0)
 		return -1;
-	if (name.len > NETWORK_NAME_MAX || hex.len != 2 * sizeof(out->address))
+	if (name.len > NETWORK_NAME_MAX || hex.len != 2 * sizeof(out->address) ||
+	    !hex_decode(hex, &out->address))
 		return err_set(err, ERR_INVALID, "hosts: not an address");
 	(void)snprintf(out->name, sizeof(out->name), STR_FMT, STR_ARG(name));
-	for (size_t b = 0; b < sizeof(out->address); b++) {
-		unsigned byte;
-
-		/* NOLINTNEXTLINE(cert-err34-c): two hex digits cannot overflow */
-		if (sscanf(hex.ptr + 2 * b, "%2x", &byte) != 1)
-			return err_set(err, ERR_INVALID, "hosts: not an address");
-		bytes[b] = (unsigned char)byte;
-	}
 	return 0;
 }
 

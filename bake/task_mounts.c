@@ -2,40 +2,28 @@
 #include "bake/task_mounts_priv.h"
 
 #include "bake/wire.h"
-
-static void mount_set_text(json_t *object, const char *key, const char *text)
-{
-	if (text)
-		(void)json_object_set_new(object, key, json_from_str(str_of(text)));
-}
-
-static void mount_set_int(json_t *object, const char *key, uint64_t value)
-{
-	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
-}
+#include "layers/digest_json.h"
 
 static json_t *task_mount_format(const struct task_mount *entry)
 {
 	const struct mount *mount = &entry->mount;
-	char digest[DIGEST_TEXT_MAX];
 	json_t *object = json_object();
 
-	mount_set_int(object, "type", (uint64_t)mount->type);
-	mount_set_int(object, "sharing", (uint64_t)mount->sharing);
-	mount_set_int(object, "mode", mount->mode);
-	mount_set_int(object, "uid", mount->uid);
-	mount_set_int(object, "gid", mount->gid);
-	mount_set_int(object, "size", mount->size);
-	mount_set_text(object, "target", mount->target);
-	mount_set_text(object, "source", mount->source);
-	mount_set_text(object, "from", mount->from);
-	mount_set_text(object, "id", mount->id);
-	mount_set_text(object, "env", mount->env);
+	json_set_int(object, "type", mount->type);
+	json_set_int(object, "sharing", mount->sharing);
+	json_set_int(object, "mode", mount->mode);
+	json_set_int(object, "uid", mount->uid);
+	json_set_int(object, "gid", mount->gid);
+	json_set_size(object, "size", mount->size);
+	json_set_text(object, "target", mount->target);
+	json_set_text(object, "source", mount->source);
+	json_set_text(object, "from", mount->from);
+	json_set_text(object, "id", mount->id);
+	json_set_text(object, "env", mount->env);
 	if (mount->type == MOUNT_BIND)
-		(void)json_object_set_new(object, "content",
-					  json_string(digest_format(&mount->content, digest)));
-	(void)json_object_set_new(object, "readOnly", json_boolean(mount->read_only));
-	(void)json_object_set_new(object, "given", json_boolean(entry->secret != NULL));
+		digest_json_set(object, "content", &mount->content);
+	json_set_bool(object, "readOnly", mount->read_only);
+	json_set_bool(object, "given", entry->secret != NULL);
 	return object;
 }
 
@@ -91,7 +79,6 @@ static int task_mount_parse(const json_t *object, struct task_mount *entry, stru
 {
 	struct mount *mount = &entry->mount;
 	bool given = false;
-	struct str content;
 
 	if (mount_get_numbers(object, mount, err) < 0 || mount_get_texts(object, mount, err) < 0 ||
 	    json_get_bool(object, "mounts", "given", &given, err) < 0)
@@ -99,9 +86,7 @@ static int task_mount_parse(const json_t *object, struct task_mount *entry, stru
 	entry->secret = given ? &entry->received : NULL;
 	if (mount->type != MOUNT_BIND)
 		return 0;
-	if (json_need_string(object, "mounts", "content", &content, err) < 0)
-		return -1;
-	return digest_parse(content, &mount->content, err);
+	return digest_json_need(object, "mounts", "content", &mount->content, err);
 }
 
 int task_mounts_parse(const json_t *document, struct task *task, struct err *err)

@@ -156,10 +156,10 @@ json_t *wire_error(const struct err *why, int exit_code)
 {
 	json_t *value = json_object();
 
-	(void)json_object_set_new(value, "kind", json_integer(why->kind));
-	(void)json_object_set_new(value, "os", json_integer(why->os));
-	(void)json_object_set_new(value, "text", json_from_str(str_of(why->text)));
-	(void)json_object_set_new(value, "exitCode", json_integer(exit_code));
+	json_set_int(value, "kind", why->kind);
+	json_set_int(value, "os", why->os);
+	json_set_text(value, "text", why->text);
+	json_set_int(value, "exitCode", exit_code);
 	return value;
 }
 

@@ -4,6 +4,7 @@
 #include "bake/work.h"
 #include "layers/base/clock.h"
 #include "layers/base/thread.h"
+#include "layers/digest_json.h"
 
 #include <poll.h>
 
@@ -12,7 +13,6 @@
 void work_call_tell(struct work_call *call, const struct work_progress *progress)
 {
 	AUTO(json) json_t *value = NULL;
-	char text[DIGEST_TEXT_MAX];
 	int64_t now = clock_monotonic_ms();
 	struct err err;
 
@@ -20,11 +20,10 @@ void work_call_tell(struct work_call *call, const struct work_progress *progress
 		return;
 	call->told_ms = now;
 	value = json_object();
-	(void)json_object_set_new(value, "event", json_string(progress->event));
-	(void)json_object_set_new(value, "digest",
-				  json_string(digest_format(progress->digest, text)));
-	(void)json_object_set_new(value, "done", json_integer((json_int_t)progress->done));
-	(void)json_object_set_new(value, "size", json_integer((json_int_t)progress->size));
+	json_set_text(value, "event", progress->event);
+	digest_json_set(value, "digest", progress->digest);
+	json_set_size(value, "done", progress->done);
+	json_set_size(value, "size", progress->size);
 	if (wire_send_json(WORK_FD_ASKER, WIRE_PROGRESS, value, &err) < 0)
 		cancel_raise(&call->cancel);
 }

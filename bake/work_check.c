@@ -20,57 +20,43 @@ static int check_is_there(struct store *store, const struct digest *blob, enum t
 	return found < 0 ? -1 : 0;
 }
 
-static int check_layer(struct work_call *call, struct lease *lease, const json_t *item,
-		       enum tree_check *out, struct err *err)
+struct check {
+	struct work_call *call;
+	json_t *answer; /* numbers of layers: `trees` that differ, `tars` that are others */
+};
+
+static int check_layer(void *ctx, size_t number, const json_t *item, struct variant_source *layer,
+		       struct err *err)
 {
-	struct variant_source source;
-	struct tree_check_spec spec = {.cancel = &call->cancel};
+	const struct check *check = ctx;
+	struct store *store = check->call->store;
+	struct tree_check_spec spec = {
+		.blob = layer->blob, .diff_id = layer->diff_id, .cancel = &check->call->cancel};
+	enum tree_check found = TREE_CHECK_SAME;
 
-	if (convert_layer_parse(item, &source, err) < 0 ||
-	    json_get_bool(item, "layers", "tree", &spec.tree, err) < 0 ||
-	    lease_add(lease, &source.blob, err) < 0 || lease_add(lease, &source.diff_id, err) < 0)
+	if (json_get_bool(item, "layers", "tree", &spec.tree, err) < 0 ||
+	    (tree_check(store, &spec, &found, err) < 0 && err->kind != ERR_NOT_FOUND) ||
+	    (found == TREE_CHECK_OTHER_TAR && check_is_there(store, &spec.blob, &found, err) < 0))
 		return -1;
-	spec.blob = source.blob;
-	spec.diff_id = source.diff_id;
-	*out = TREE_CHECK_SAME;
-	if (tree_check(call->store, &spec, out, err) < 0 && err->kind != ERR_NOT_FOUND)
-		return -1;
-	return *out == TREE_CHECK_OTHER_TAR ? check_is_there(call->store, &spec.blob, out, err) : 0;
-}
-
-static int check_layers(struct work_call *call, struct lease *lease, json_t *answer,
-			struct err *err)
-{
-	json_t *layers;
-	json_t *item;
-	size_t i;
-
-	if (json_need_array(call->request, "", "layers", &layers, err) < 0)
-		return -1;
-	json_array_foreach(layers, i, item)
-	{
-		enum tree_check found;
-
-		if (check_layer(call, lease, item, &found, err) < 0)
-			return -1;
-		if (found == TREE_CHECK_SAME)
-			continue;
-		(void)json_array_append_new(
-			json_object_get(answer, found == TREE_CHECK_DIFFERS ? "trees" : "tars"),
-			json_integer((json_int_t)i));
-	}
+	if (found == TREE_CHECK_SAME)
+		return 0;
+	(void)json_array_append_new(
+		json_object_get(check->answer, found == TREE_CHECK_DIFFERS ? "trees" : "tars"),
+		json_integer((json_int_t)number));
 	return 0;
 }
 
 static int check_answer(struct work_call *call, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *answer = json_pack("{s:[], s:[]}", "trees", "tars");
+	struct check check = {call, answer};
 	AUTO(lease) struct lease *lease = NULL;
 
 	if (!answer)
 		abort();
 	if (work_need_root(err) < 0 || lease_open(call->store, &lease, err) < 0 ||
-	    lease_rest(lease, err) < 0 || check_layers(call, lease, answer, err) < 0)
+	    lease_rest(lease, err) < 0 ||
+	    convert_layers_each(call->request, lease, check_layer, &check, err) < 0)
 		return -1;
 	*out = steal_ptr(&answer);
 	return 0;

@@ -11,6 +11,7 @@
 #include "bake/work_call.h"
 #include "layers/base/ring.h"
 #include "layers/base/thread.h"
+#include "layers/digest_json.h"
 #include "layers/layer.h"
 #include "layers/tree.h"
 #include "layers/unpack.h"
@@ -110,11 +111,9 @@ static int work_context_make(struct work_call *call, json_t **out, struct err *e
 		.staging = STAGING_INIT,
 		.plain.write = work_context_take,
 	};
-	struct str digest;
 
-	if (json_need_string(call->request, "", "digest", &digest, err) < 0 ||
-	    digest_parse(digest, &work.digest, err) < 0 || work_need_root(err) < 0 ||
-	    ring_init(&work.ring, CONTEXT_RING_BYTES, err) < 0 ||
+	if (digest_json_need(call->request, "", "digest", &work.digest, err) < 0 ||
+	    work_need_root(err) < 0 || ring_init(&work.ring, CONTEXT_RING_BYTES, err) < 0 ||
 	    work_context_stage(&work, err) < 0 || work_context_place(&work, err) < 0)
 		return -1;
 	*out = json_object();

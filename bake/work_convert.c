@@ -3,46 +3,37 @@
 #include "bake/convert_request.h"
 #include "bake/work.h"
 #include "bake/work_call.h"
+#include "layers/digest_json.h"
 #include "layers/lease.h"
 #include "registry/convert.h"
 
-static int convert_layers(struct work_call *call, struct lease *lease, enum layer_codec codec,
-			  struct err *err)
+struct convert {
+	struct work_call *call;
+	enum layer_codec codec;
+};
+
+static int convert_layer(void *ctx, size_t number, const json_t *item, struct variant_source *layer,
+			 struct err *err)
 {
-	json_t *layers;
-	json_t *item;
-	size_t i;
+	const struct convert *convert = ctx;
+	struct variant variant;
 
-	if (json_need_array(call->request, "", "layers", &layers, err) < 0)
-		return -1;
-	json_array_foreach(layers, i, item)
-	{
-		struct variant_source source;
-		struct variant variant;
-
-		if (convert_layer_parse(item, &source, err) < 0)
-			return -1;
-		source.cancel = &call->cancel;
-		if (lease_add(lease, &source.blob, err) < 0 ||
-		    lease_add(lease, &source.diff_id, err) < 0 ||
-		    variant_make(call->store, &source, codec, &variant, err) < 0)
-			return -1;
-	}
-	return 0;
+	(void)number, (void)item;
+	layer->cancel = &convert->call->cancel;
+	return variant_make(convert->call->store, layer, convert->codec, &variant, err);
 }
 
-static int convert_whole(struct work_call *call, struct lease *lease, enum layer_codec codec,
-			 json_t *answer, struct err *err)
+static int convert_whole(const struct convert *convert, struct lease *lease, json_t *answer,
+			 struct err *err)
 {
-	char text[DIGEST_TEXT_MAX];
+	struct work_call *call = convert->call;
 	struct digest digest;
-	struct str name;
 
-	if (json_need_string(call->request, "", "manifest", &name, err) < 0 ||
-	    digest_parse(name, &digest, err) < 0 || lease_add(lease, &digest, err) < 0 ||
-	    convert_image(call->store, &digest, codec, &call->cancel, &digest, err) < 0)
+	if (digest_json_need(call->request, "", "manifest", &digest, err) < 0 ||
+	    lease_add(lease, &digest, err) < 0 ||
+	    convert_image(call->store, &digest, convert->codec, &call->cancel, &digest, err) < 0)
 		return -1;
-	(void)json_object_set_new(answer, "manifest", json_string(digest_format(&digest, text)));
+	digest_json_set(answer, "manifest", &digest);
 	return 0;
 }
 
@@ -50,17 +41,17 @@ static int convert_answer(struct work_call *call, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *answer = json_object();
 	AUTO(lease) struct lease *lease = NULL;
-	enum layer_codec codec;
+	struct convert convert = {.call = call};
 	struct str name;
 	int result;
 
 	if (json_need_string(call->request, "", "codec", &name, err) < 0 ||
-	    layer_codec_parse(name, &codec, err) < 0 || lease_open(call->store, &lease, err) < 0 ||
-	    lease_rest(lease, err) < 0)
+	    layer_codec_parse(name, &convert.codec, err) < 0 ||
+	    lease_open(call->store, &lease, err) < 0 || lease_rest(lease, err) < 0)
 		return -1;
 	result = json_object_get(call->request, "manifest")
-			 ? convert_whole(call, lease, codec, answer, err)
-			 : convert_layers(call, lease, codec, err);
+			 ? convert_whole(&convert, lease, answer, err)
+			 : convert_layers_each(call->request, lease, convert_layer, &convert, err);
 	if (result == 0)
 		*out = steal_ptr(&answer);
 	return result;

@@ -13,10 +13,10 @@ static json_t *doctor_check(const struct host_check *check)
 	};
 	json_t *value = json_object();
 
-	(void)json_object_set_new(value, "name", json_string(check->name));
-	(void)json_object_set_new(value, "verdict", json_string(verdicts[check->verdict]));
-	(void)json_object_set_new(value, "found", json_from_str(str_of(check->found)));
-	(void)json_object_set_new(value, "advice", json_from_str(str_of(check->advice)));
+	json_set_text(value, "name", check->name);
+	json_set_text(value, "verdict", verdicts[check->verdict]);
+	json_set_text(value, "found", check->found);
+	json_set_text(value, "advice", check->advice);
 	return value;
 }
 

@@ -115,12 +115,5 @@ int blob_writer_check(struct blob_writer *writer, const struct digest *expected,
 int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
 		       struct blob_info *out, struct err *err) MUST_CHECK;
 
-/* Every blob in the store, in the order of their sha256. Non-zero from fn stops and is returned. */
-typedef int blob_each_fn(void *ctx, const struct blob_info *info, struct err *err);
-int blob_each(struct store *store, blob_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
-
-/* Read every chunk of a blob and compare digests: ERR_CORRUPT names what is wrong. */
-int blob_check(struct store *store, const struct digest *digest, struct err *err) MUST_CHECK;
-
 DEFINE_AUTO(blob_reader, struct blob_reader *, blob_reader_close);
 DEFINE_AUTO(blob_writer, struct blob_writer *, blob_writer_close);

@@ -257,50 +257,65 @@ static int lease_parse(struct str text, struct digest_set *names, uint32_t *stam
 	return 0;
 }
 
-static int lease_read_one(int dirfd, const char *name, struct digest_set *names, uint32_t *stamp,
-			  struct err *err)
+/* What lies in run/leases/, by name. */
+typedef int lease_each_fn(void *ctx, int dirfd, const char *name, struct err *err);
+
+static int lease_each(struct store *store, lease_each_fn *fn, void *ctx, struct err *err)
 {
+	auto_close int dirfd = lease_open_dir(store, err);
+	auto_dir DIR *dir = NULL;
+	const struct dirent *entry;
+
+	if (dirfd < 0 || fd_open_dir(dirfd, ".", &dir, err) < 0)
+		return -1;
+	while ((entry = readdir(dir))) {
+		if (!fd_is_dots(entry->d_name) && fn(ctx, dirfd, entry->d_name, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the leases name, while they are read. */
+struct lease_names {
+	struct digest_set *names;
+	uint32_t stamp; /* the smallest yet */
+};
+
+static int lease_read_one(void *ctx, int dirfd, const char *name, struct err *err)
+{
+	struct lease_names *found = ctx;
 	auto_close int fd = fd_open_entry(dirfd, name, O_RDONLY, err);
 	auto_buf struct buf text = BUF_INIT(LEASE_TEXT_MAX);
 
 	if (fd < 0 || fd_read_all(fd, &text, err) < 0)
 		return err_ctx(err, "lease %s", name);
-	return lease_parse(buf_str(&text), names, stamp, err);
+	return lease_parse(buf_str(&text), found->names, &found->stamp, err);
 }
 
 int lease_read(struct store *store, struct digest_set *names, uint32_t *stamp, struct err *err)
 {
-	auto_close int dirfd = lease_open_dir(store, err);
-	auto_dir DIR *dir = NULL;
-	const struct dirent *entry;
+	struct lease_names found = {names, *stamp};
 
-	if (dirfd < 0 || fd_open_dir(dirfd, ".", &dir, err) < 0)
+	if (lease_each(store, lease_read_one, &found, err) < 0)
 		return -1;
-	while ((entry = readdir(dir))) {
-		if (!fd_is_dots(entry->d_name) &&
-		    lease_read_one(dirfd, entry->d_name, names, stamp, err) < 0)
-			return -1;
-	}
+	*stamp = found.stamp;
+	return 0;
+}
+
+static int lease_sweep_one(void *ctx, int dirfd, const char *name, struct err *err)
+{
+	auto_close int hold = -1;
+	int dead = hold_try(dirfd, name, &hold, err);
+
+	(void)ctx;
+	if (dead < 0)
+		return -1;
+	if (dead == 1 && unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+		return err_os(err, errno, "remove the lease %s", name);
 	return 0;
 }
 
 int lease_sweep(struct store *store, struct err *err)
 {
-	auto_close int dirfd = lease_open_dir(store, err);
-	auto_dir DIR *dir = NULL;
-	const struct dirent *entry;
-
-	if (dirfd < 0 || fd_open_dir(dirfd, ".", &dir, err) < 0)
-		return -1;
-	while ((entry = readdir(dir))) {
-		auto_close int hold = -1;
-		int dead =
-			fd_is_dots(entry->d_name) ? 0 : hold_try(dirfd, entry->d_name, &hold, err);
-
-		if (dead < 0)
-			return -1;
-		if (dead == 1 && unlinkat(dirfd, entry->d_name, 0) < 0 && errno != ENOENT)
-			return err_os(err, errno, "remove the lease %s", entry->d_name);
-	}
-	return 0;
+	return lease_each(store, lease_sweep_one, NULL, err);
 }

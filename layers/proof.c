@@ -6,6 +6,7 @@
 #include "layers/proof.h"
 
 #include "layers/blob.h"
+#include "layers/digest_json.h"
 
 #define PROOF_TABLE "tars"
 
@@ -13,13 +14,11 @@ int proof_find(struct meta *meta, const struct digest *blob, struct digest *out,
 {
 	AUTO(json) json_t *record = NULL;
 	char key[DIGEST_TEXT_MAX];
-	struct str text;
 	int found = meta_get(meta, PROOF_TABLE, str_of(digest_format(blob, key)), &record, err);
 
 	if (found <= 0)
 		return found;
-	if (json_need_string(record, key, "diffId", &text, err) < 0 ||
-	    digest_parse(text, out, err) < 0)
+	if (digest_json_need(record, key, "diffId", out, err) < 0)
 		return -1;
 	return 1;
 }
@@ -57,11 +56,9 @@ static int proof_visit(void *ctx, struct str key, const json_t *value, struct er
 	const struct proof_walk *walk = ctx;
 	struct digest blob;
 	struct digest diff_id;
-	struct str text;
 
 	if (digest_parse(key, &blob, err) < 0 ||
-	    json_need_string(value, PROOF_TABLE, "diffId", &text, err) < 0 ||
-	    digest_parse(text, &diff_id, err) < 0)
+	    digest_json_need(value, PROOF_TABLE, "diffId", &diff_id, err) < 0)
 		return err_ctx(err, PROOF_TABLE " " STR_FMT, STR_ARG(key));
 	return walk->fn(walk->ctx, &blob, &diff_id, err);
 }

@@ -2,6 +2,7 @@
 #include "registry/convert.h"
 
 #include "layers/blob.h"
+#include "layers/digest_json.h"
 #include "layers/unpack.h"
 #include "layers/variant.h"
 #include "registry/manifest.h"
@@ -70,12 +71,10 @@ static json_t *convert_entry(json_t *entry, const char *media_type, const struct
 {
 	json_t *value = json_object();
 	json_t *annotations = convert_annotations(entry);
-	char text[DIGEST_TEXT_MAX];
 
-	(void)json_object_set_new(value, "mediaType", json_string(media_type));
-	(void)json_object_set_new(value, "digest",
-				  json_string(digest_format(&variant->blob, text)));
-	(void)json_object_set_new(value, "size", json_integer((json_int_t)variant->size));
+	json_set_text(value, "mediaType", media_type);
+	digest_json_set(value, "digest", &variant->blob);
+	json_set_size(value, "size", variant->size);
 	if (annotations)
 		(void)json_object_set_new(value, "annotations", annotations);
 	return value;
@@ -144,21 +143,18 @@ static int convert_manifest(const struct conversion *conversion, struct str text
 		return -1;
 	if (!changed)
 		return 0;
-	(void)json_object_set_new(manifest.document, "mediaType", json_string(MEDIA_OCI_MANIFEST));
-	(void)json_object_set_new(json_object_get(manifest.document, "config"), "mediaType",
-				  json_string(MEDIA_OCI_CONFIG));
+	json_set_text(manifest.document, "mediaType", MEDIA_OCI_MANIFEST);
+	json_set_text(json_object_get(manifest.document, "config"), "mediaType", MEDIA_OCI_CONFIG);
 	return convert_put(conversion, manifest.document, out, err);
 }
 
 /* An entry of an index whose manifest was converted names the new one. */
 static void convert_replace(json_t *entry, const struct converted *converted)
 {
-	char text[DIGEST_TEXT_MAX];
 
-	(void)json_object_set_new(entry, "mediaType", json_string(MEDIA_OCI_MANIFEST));
-	(void)json_object_set_new(entry, "digest",
-				  json_string(digest_format(&converted->digest, text)));
-	(void)json_object_set_new(entry, "size", json_integer((json_int_t)converted->size));
+	json_set_text(entry, "mediaType", MEDIA_OCI_MANIFEST);
+	digest_json_set(entry, "digest", &converted->digest);
+	json_set_size(entry, "size", converted->size);
 	(void)json_object_del(entry, "data");
 }
 
@@ -168,13 +164,12 @@ static int convert_child(const struct conversion *conversion, json_t *entry, str
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	struct converted converted = {0};
 	struct digest digest;
+	char name[DIGEST_TEXT_MAX];
 	struct blob_info held;
-	struct str name;
 	bool index;
 	int found;
 
-	if (json_need_string(entry, "manifests", "digest", &name, err) < 0 ||
-	    digest_parse(name, &digest, err) < 0)
+	if (digest_json_need(entry, "manifests", "digest", &digest, err) < 0)
 		return -1;
 	found = blob_find(conversion->store, &digest, &held, err);
 	if (found <= 0)
@@ -186,7 +181,7 @@ static int convert_child(const struct conversion *conversion, json_t *entry, str
 		return 0;
 	converted = (struct converted){digest, text.len};
 	if (convert_manifest(conversion, buf_str(&text), &converted, err) < 0)
-		return err_ctx(err, "manifest " STR_FMT, STR_ARG(name));
+		return err_ctx(err, "manifest %s", digest_format(&digest, name));
 	if (digest_equal(&converted.digest, &digest))
 		return 0;
 	convert_replace(entry, &converted);
@@ -215,7 +210,7 @@ static int convert_index(const struct conversion *conversion, struct str text,
 	}
 	if (!changed)
 		return 0;
-	(void)json_object_set_new(document, "mediaType", json_string(MEDIA_OCI_INDEX));
+	json_set_text(document, "mediaType", MEDIA_OCI_INDEX);
 	return convert_put(conversion, document, out, err);
 }
 

@@ -43,7 +43,8 @@ void http_close(struct http *http)
 	curl_global_cleanup();
 }
 
-int http_check_cancel(const struct http *http, struct err *err)
+/* Of both cancels: 0, or ERR_CANCELLED. */
+static int http_check_cancel(const struct http *http, struct err *err)
 {
 	if (cancel_check(http->options.cancel, err) < 0)
 		return -1;

@@ -46,9 +46,6 @@ struct http_options {
 int http_open(const struct http_options *options, struct http **out, struct err *err) MUST_CHECK;
 void http_close(struct http *http);
 
-/* Of both cancels: 0, or ERR_CANCELLED. */
-int http_check_cancel(const struct http *http, struct err *err) MUST_CHECK;
-
 /* Wait so long, or until a descriptor can be read; or fail with ERR_CANCELLED. */
 int http_wait(const struct http *http, int64_t ms, struct err *err) MUST_CHECK;
 int http_wait_readable(const struct http *http, int fd, struct err *err) MUST_CHECK;

@@ -11,6 +11,7 @@
 #include "registry/tag.h"
 
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 #define TAG_TABLE "tags"
 #define TAG_IMAGES_MAX 100 /* platforms of one reference */
@@ -29,16 +30,12 @@ static int tag_read(const json_t *value, struct tag *out, struct err *err)
 {
 	struct tag tag = {0};
 	struct str platform;
-	struct str target;
-	struct str manifest;
 	struct str at;
 
 	if (json_need_string(value, "images", "platform", &platform, err) < 0 ||
 	    platform_parse(platform, &tag.platform, err) < 0 ||
-	    json_need_string(value, "images", "target", &target, err) < 0 ||
-	    digest_parse(target, &tag.target, err) < 0 ||
-	    json_need_string(value, "images", "manifest", &manifest, err) < 0 ||
-	    digest_parse(manifest, &tag.manifest, err) < 0 ||
+	    digest_json_need(value, "images", "target", &tag.target, err) < 0 ||
+	    digest_json_need(value, "images", "manifest", &tag.manifest, err) < 0 ||
 	    json_get_bool(value, "images", "pulled", &tag.pulled, err) < 0 ||
 	    json_need_string(value, "images", "taggedAt", &at, err) < 0 ||
 	    clock_parse(at, &tag.at_ms, err) < 0)

@@ -235,7 +235,7 @@ static json_t *bundle_resources(const struct machine_limits *limits)
 		json_t *memory = json_pack("{s:I}", "limit", bytes);
 
 		if (bundle_can_limit_swap())
-			(void)json_object_set_new(memory, "swap", json_integer(bytes));
+			json_set_int(memory, "swap", bytes);
 		(void)json_object_set_new(resources, "memory", memory);
 	}
 	if (limits->cpu_millis)

@@ -231,3 +231,24 @@ json_t *json_from_str(struct str text)
 	}
 	return json_stringn(clean.ptr ? clean.ptr : "", clean.len);
 }
+
+void json_set_text(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		(void)json_object_set_new(object, key, json_from_str(str_of(text)));
+}
+
+void json_set_int(json_t *object, const char *key, int64_t value)
+{
+	(void)json_object_set_new(object, key, json_integer(value));
+}
+
+void json_set_size(json_t *object, const char *key, uint64_t value)
+{
+	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+void json_set_bool(json_t *object, const char *key, bool value)
+{
+	(void)json_object_set_new(object, key, json_boolean(value));
+}

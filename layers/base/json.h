@@ -67,6 +67,12 @@ void json_wipe_released(void);
 /* A string value of these bytes. Bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_str(struct str text);
 
+/* Set a member. Text that is NULL leaves the object as it is. */
+void json_set_text(json_t *object, const char *key, const char *text);
+void json_set_int(json_t *object, const char *key, int64_t value);
+void json_set_size(json_t *object, const char *key, uint64_t value);
+void json_set_bool(json_t *object, const char *key, bool value);
+
 /* A string value's bytes. */
 static inline struct str json_str(const json_t *string)
 {

@@ -180,7 +180,7 @@ static void the_copy_need_not_name_what_is_known(void **state)
 	shortcut_close(spec.shortcut);
 }
 
-static int no_start(void *ctx, const struct copy_source *source, const struct source_entry *entry,
+static int no_start(void *ctx, const struct source_spec *source, const struct source_entry *entry,
 		    struct err *err)
 {
 	(void)ctx;
@@ -212,7 +212,7 @@ static int take_one_away(void *ctx, struct source_entry *entry, struct err *err)
 static void what_vanishes_meanwhile_has_changed(void **state)
 {
 	struct stage *stage = *state;
-	struct copy_source source = {.fd = stage->scene.contextfd, .path = "/a", .name = "a"};
+	struct source_spec source = {.fd = stage->scene.contextfd, .path = "/a", .name = "a"};
 	const struct source_visitor visitor = {
 		.start = no_start,
 		.enter = no_visit,

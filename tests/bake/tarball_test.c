@@ -3,6 +3,7 @@
 #include "bake/roots.h"
 #include "bake/tarball.h"
 #include "layers/blob.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_fixture.h"
 
 #include <fcntl.h>
@@ -26,25 +27,6 @@ static int file_of(const struct store_fixture *fixture, const char *name, struct
 	assert_int_equal(write(fd, bytes.ptr, bytes.len), (ssize_t)bytes.len);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	return fd;
-}
-
-static int count_blob(void *ctx, const struct blob_info *info, struct err *err)
-{
-	size_t *count = ctx;
-
-	(void)info;
-	(void)err;
-	(*count)++;
-	return 0;
-}
-
-static size_t blobs(const struct store_fixture *fixture)
-{
-	struct err err = {0};
-	size_t count = 0;
-
-	check_ok(blob_each(fixture->store, count_blob, &count, &err), &err);
-	return count;
 }
 
 static int take_root(void *ctx, const struct root *root, struct err *err)
@@ -74,7 +56,7 @@ static void bytes_are_kept_once_and_named_by_their_digest(void **state)
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	check_ok(tarball_put(fixture->store, fd, NULL, &got, &err), &err);
 	assert_true(digest_equal(&got, &expected));
-	assert_int_equal(blobs(fixture), 1);
+	assert_int_equal(blob_count(fixture->store), 1);
 	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
 	assert_int_equal(tarball_find(meta, &got, &info, &err), 1);
 	assert_int_equal(info.size, strlen("not looked at yet"));
@@ -128,7 +110,7 @@ static void what_is_no_tar_is_refused_by_its_name(void **state)
 		check_err(tarball_put(fixture->store, fd, NULL, &digest, &err), &err, ERR_INVALID);
 		assert_non_null(strstr(err.text, wrong[i].says));
 	}
-	assert_int_equal(blobs(fixture), 0);
+	assert_int_equal(blob_count(fixture->store), 0);
 }
 
 static void fill_directory(const struct store_fixture *fixture, const char *name, bool backwards)
@@ -167,7 +149,7 @@ static void equal_directories_are_packed_to_one_digest(void **state)
 	check_ok(tarball_pack(fixture->store, one, NULL, &first, &err), &err);
 	check_ok(tarball_pack(fixture->store, two, NULL, &second, &err), &err);
 	assert_true(digest_equal(&first, &second));
-	assert_int_equal(blobs(fixture), 1);
+	assert_int_equal(blob_count(fixture->store), 1);
 	assert_int_equal(fchmodat(two, "b", 0600, 0), 0);
 	check_ok(tarball_pack(fixture->store, two, NULL, &second, &err), &err);
 	assert_false(digest_equal(&first, &second));

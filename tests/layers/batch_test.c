@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/blob.h"
 #include "layers/store_priv.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_check.h"
 #include "tests/layers/store_fixture.h"
 

@@ -6,6 +6,7 @@
 #include "layers/lease.h"
 #include "layers/proof.h"
 #include "layers/tree.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_check.h"
 #include "tests/layers/store_fixture.h"
 

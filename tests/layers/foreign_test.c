@@ -2,6 +2,7 @@
 /* Layers as other tools make them, from their bytes to their trees. */
 #include "layers/layer.h"
 #include "layers/receive.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/packing.h"
 #include "tests/layers/store_fixture.h"
 #include "tests/layers/tarball.h"

@@ -5,6 +5,7 @@
 #include "layers/base/proc.h"
 #include "layers/blob_priv.h"
 #include "layers/collect.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_check.h"
 #include "tests/layers/store_fixture.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/layers/store_check.h"
 
-#include "layers/blob_priv.h"
-#include "tests/check.h"
+#include "tests/layers/blobs.h"
 
 #define CHECK_CHUNKS_MAX ((size_t)65536)
 
@@ -13,15 +12,15 @@ struct tally {
 	struct digest ids[CHECK_CHUNKS_MAX];
 };
 
-static int tally_blob(void *ctx, const struct blob_info *info, struct err *err)
+static int tally_blob(void *ctx, const struct blob_entry *entry, struct err *err)
 {
 	struct tally *tally = ctx;
 	AUTO(blob_reader) struct blob_reader *reader = NULL;
 	struct blob_chunk chunk;
 	struct str bytes;
 
-	if (blob_check(tally->store, &info->digest, err) < 0 ||
-	    blob_reader_open(tally->store, &info->digest, &reader, err) < 0)
+	if (blob_check(tally->store, &entry->digest, err) < 0 ||
+	    blob_reader_open(tally->store, &entry->digest, &reader, err) < 0)
 		return -1;
 	tally->blobs++;
 	while (blob_reader_next(reader, &bytes, &chunk, err) == 1) {
@@ -37,16 +36,12 @@ static int compare(const void *a, const void *b)
 }
 
 /* Go through ids, which are sorted, and through the table, which is too. */
-static void compare_counts(struct tally *tally)
+static void compare_counts(const struct tally *tally, const struct store_blobs *blobs, MDB_txn *txn)
 {
-	const struct store_blobs *blobs;
-	AUTO(txn) MDB_txn *txn = NULL;
 	MDB_stat stat;
 	size_t distinct = 0;
 	struct err err = {0};
 
-	check_ok(store_blobs(tally->store, &blobs, &err), &err);
-	check_ok(db_begin(&blobs->db, DB_READ, &txn, &err), &err);
 	for (size_t i = 0; i < tally->count; distinct++) {
 		size_t same = 1;
 		uint64_t count;
@@ -65,12 +60,16 @@ static void compare_counts(struct tally *tally)
 size_t store_check(struct store *store)
 {
 	auto_free struct tally *tally = calloc(1, sizeof(*tally));
+	const struct store_blobs *blobs;
+	AUTO(txn) MDB_txn *txn = NULL;
 	struct err err = {0};
 
 	assert_non_null(tally);
 	tally->store = store;
-	check_ok(blob_each(store, tally_blob, tally, &err), &err);
+	check_ok(store_blobs(store, &blobs, &err), &err);
+	check_ok(db_begin(&blobs->db, DB_READ, &txn, &err), &err);
+	check_ok(blob_entry_each(blobs, txn, tally_blob, tally, &err), &err);
 	qsort(tally->ids, tally->count, sizeof(tally->ids[0]), compare);
-	compare_counts(tally);
+	compare_counts(tally, blobs, txn);
 	return tally->blobs;
 }

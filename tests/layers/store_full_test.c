@@ -2,6 +2,7 @@
 /* A file system that fills up in the middle of a blob, in a mount namespace of the test's own. */
 #include "layers/blob.h"
 #include "layers/meta.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_check.h"
 #include "tests/layers/store_fixture.h"
 

@@ -2,6 +2,7 @@
 #include "layers/blob.h"
 #include "layers/meta.h"
 #include "layers/store_priv.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_fixture.h"
 
 #include <fcntl.h>

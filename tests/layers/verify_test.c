@@ -3,6 +3,7 @@
 #include "layers/verify.h"
 
 #include "layers/blob_priv.h"
+#include "tests/layers/blobs.h"
 #include "tests/layers/store_check.h"
 #include "tests/layers/store_fixture.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/registry/pulling.h"
+#include "tests/layers/blobs.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
