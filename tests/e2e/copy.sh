@@ -123,6 +123,10 @@ same "parents take the owner, and a mode with which they can be entered" \
 	"$(stat -c '%a %u:%g' "$files/new") $(stat -c '%a %u:%g' "$files/new/dir") $(stat -c '%a %u:%g' "$files/new/dir/f")" \
 	"750 5:6 750 5:6 640 5:6"
 same "a link in a directory's place is followed" "$(readlink "$files/a") $(stat -c %a "$files/b/f")" "b 500"
+make parents "$base" "COPY --parents ./src/./sub/x other/h nomatch* /p/"
+same "--parents keeps directories, and those below the pivot alone" "$(cd "$files/p" && find . -type f | sort | paste -sd ' ')" "./other/h ./sub/x"
+refused "but no name that is missing" 66 'src/none is not in the context' \
+	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY --parents src/none /p/"]}') --context "$context"
 
 # ---- a layer of its own
 make link "$base" "RUN mkdir -p /t /u && chmod 1777 /t && ln -s u /v" "COPY --link src/f2 /t/f" "COPY --link src/f2 /v/f"

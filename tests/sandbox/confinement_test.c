@@ -2,7 +2,9 @@
 /* confinement_test.c - what a machine cannot reach, use up, or be led to. */
 #include "tests/sandbox/rig.h"
 
+#include "layers/base/fd.h"
 #include "layers/base/path.h"
+#include "sandbox/host.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,6 +33,100 @@ static void links_for_mount_points_are_refused(void **state)
 	refuse_link(*state, "dev");
 	refuse_link(*state, "proc");
 	refuse_link(*state, "sys");
+}
+
+/* Its /dev is covered by the machine's: no link of its own is a device here. */
+static void devices_of_an_image_are_covered(void **state)
+{
+	struct rig *rig = *state;
+	struct digest trees[2] = {rig->base};
+	char name[32];
+	int fd = rig_new_tree(rig, name);
+	AUTO(machine) struct machine *machine = NULL;
+
+	assert_int_equal(mkdirat(fd, "dev", 0755), 0);
+	assert_int_equal(symlinkat("/etc/passwd", fd, "dev/null"), 0);
+	assert_int_equal(symlinkat("/etc/passwd", fd, "dev/console"), 0);
+	assert_int_equal(symlinkat("/etc", fd, "dev/pts"), 0);
+	trees[1] = rig_keep_tree(rig, fd, name);
+	machine = rig_open_machine(rig, trees, 2, (struct machine_limits){0});
+	rig_expect(machine,
+		   "[ -c /dev/null ] && [ ! -L /dev/null ] && [ ! -e /dev/console ] && "
+		   "[ ! -e /dev/pts/passwd ] && echo covered; cat /proc/keys",
+		   0, "covered\n");
+}
+
+static struct digest digest_of_file(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	auto_buf struct buf bytes = BUF_INIT((size_t)64 << 20);
+	struct digest digest;
+	struct err err = {0};
+
+	assert_true(fd >= 0);
+	check_ok(fd_read_all(fd, &bytes, &err), &err);
+	digest_of(buf_str(&bytes), &digest);
+	return digest;
+}
+
+/* A program that is run by whoever runs it, and one that writes to who began it. */
+static void who_starts_a_command_is_not_overwritten_by_it(void **state)
+{
+	static const char *const trap[] = {"/trap", NULL};
+	struct rig *rig = *state;
+	struct digest trees[2] = {rig->base};
+	char name[32];
+	int fd = rig_new_tree(rig, name);
+	AUTO(machine) struct machine *machine = NULL;
+	struct digest before[2];
+	struct digest after[2];
+	char runtime[256];
+	struct done *done;
+	struct err err = {0};
+
+	check_ok(host_find_runtime(NULL, runtime, &err), &err);
+	before[0] = digest_of_file(runtime);
+	before[1] = digest_of_file(AGENT_PATH);
+	rig_text_at(fd, "trap", "#!/proc/self/exe\n");
+	assert_int_equal(fchmodat(fd, "trap", 0755, 0), 0);
+	trees[1] = rig_keep_tree(rig, fd, name);
+	machine = rig_open_machine(rig, trees, 2, (struct machine_limits){0});
+	done = rig_run(machine, (struct machine_command){.argv = trap});
+	assert_true(done->result < 0 || done->status != 0);
+	test_free(done);
+	rig_expect(
+		machine,
+		"for f in /proc/1/exe /dev/.hearth-init; do (echo x >$f) 2>/dev/null && echo $f; "
+		"done; rm /dev/.hearth-init 2>/dev/null",
+		1, "");
+	after[0] = digest_of_file(runtime);
+	after[1] = digest_of_file(AGENT_PATH);
+	assert_true(digest_equal(&before[0], &after[0]));
+	assert_true(digest_equal(&before[1], &after[1]));
+	rig_assert_nothing_runs(rig);
+}
+
+static void no_path_of_the_host_is_seen(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine) struct machine *machine = rig_plain_machine(rig);
+	struct done *done = rig_shell(machine, "cat /proc/self/mountinfo /proc/self/cgroup");
+
+	assert_int_equal(done->status, 0);
+	assert_non_null(strstr(done->output, " / / "));
+	assert_null(strstr(done->output, rig->dir));
+	test_free(done);
+}
+
+/* Of a signal for all the first process gets none, and so it reports the end. */
+static void a_signal_for_all_spares_the_first_process(void **state)
+{
+	AUTO(machine) struct machine *machine = rig_plain_machine(*state);
+
+	rig_expect(machine, "sleep 1000 & kill -9 -1; kill -9 1; wait; echo survived", 0,
+		   "survived\n");
+	rig_expect(machine, "kill -9 $$", 137, "");
+	rig_assert_nothing_runs(*state);
 }
 
 static int make_directories(void *ctx, int rootfd, struct err *err)
@@ -258,6 +354,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_for_mount_points_are_refused),
+		cmocka_unit_test(devices_of_an_image_are_covered),
+		cmocka_unit_test(who_starts_a_command_is_not_overwritten_by_it),
+		cmocka_unit_test(no_path_of_the_host_is_seen),
+		cmocka_unit_test(a_signal_for_all_spares_the_first_process),
 		cmocka_unit_test(working_directories_outside_the_image_are_refused),
 		cmocka_unit_test(a_child_sees_three_descriptors_and_its_own_processes),
 		cmocka_unit_test(the_kernel_is_out_of_reach),

@@ -11,6 +11,7 @@
 #include <netinet/ip_icmp.h>
 #include <nftables/libnftables.h>
 #include <stdatomic.h>
+#include <sys/un.h>
 
 #define QUICK_MS 5000 /* "at once", on a busy machine: a lost SYN costs a second each */
 
@@ -274,6 +275,36 @@ static void none_has_lo_and_nothing_else(void **state)
 	network_close(network);
 }
 
+static void reach_by_abstract_name(void *ctx)
+{
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct sockaddr_un *name = ctx;
+	int result = connect(fd, (const struct sockaddr *)name, sizeof(*name));
+
+	((struct sockaddr_un *)ctx)->sun_family = result < 0 ? (sa_family_t)errno : 0;
+}
+
+/* They are of no file system, and of a network namespace: each has its own. */
+static void abstract_sockets_of_the_host_are_not_there(void **state)
+{
+	auto_close int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct sockaddr_un outside;
+	struct network *network = world_network(NULL, 0);
+
+	(void)state;
+	(void)snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "hearth-test-%d",
+		       (int)getpid());
+	assert_int_equal(bind(listener, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	outside = name;
+	reach_by_abstract_name(&outside);
+	assert_int_equal(outside.sun_family, 0);
+	world_inside(network, reach_by_abstract_name, &name);
+	assert_int_equal(name.sun_family, ECONNREFUSED);
+	network_close(network);
+}
+
 static void read_first_port(void *ctx)
 {
 	auto_close int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_RDONLY);
@@ -404,6 +435,7 @@ int main(void)
 		cmocka_unit_test(all_but_tcp_over_ipv4_is_refused_at_once),
 		cmocka_unit_test(a_machine_reaches_itself),
 		cmocka_unit_test(none_has_lo_and_nothing_else),
+		cmocka_unit_test(abstract_sockets_of_the_host_are_not_there),
 		cmocka_unit_test(every_port_may_be_bound_inside),
 		cmocka_unit_test(sysfs_shows_the_machines_interfaces_and_is_read_only),
 		cmocka_unit_test(nothing_changes_on_the_host_and_nothing_stays),
