@@ -88,6 +88,7 @@ extern const struct cli_command cli_du;
 extern const struct cli_command cli_fsck;
 extern const struct cli_command cli_context;
 extern const struct cli_command cli_serve;
+extern const struct cli_command cli_call;
 extern const struct cli_command cli_token;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_completion;

@@ -38,7 +38,7 @@ int route_refuse(const struct routes *const *tables, struct str name, struct err
 		       nearest.name[0] ? "?" : "");
 }
 
-void call_add_detail(struct call *call, const char *name, json_t *value)
+void route_add_detail(struct call *call, const char *name, json_t *value)
 {
 	if (!call->details)
 		call->details = json_object();
@@ -258,8 +258,8 @@ void route_answer(struct call *call)
 		route_write_json(call->result, call->response);
 }
 
-void call_answer_tagged(struct call *call, struct str json, struct str etag,
-			const struct http_wait *wait)
+void route_answer_tagged(struct call *call, struct str json, struct str etag,
+			 const struct http_wait *wait)
 {
 	bool known = http_etag_matches(http_find_header(call->request, "If-None-Match"), etag);
 

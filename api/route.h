@@ -8,9 +8,9 @@
  * reads may be asked by GET, with the same names in the query.
  *
  * A method answers by call->result, which is sent as JSON with status 200; by
- * call_answer_tagged(); or by the response itself. An error goes out as
+ * route_answer_tagged(); or by the response itself. An error goes out as
  * {"error": {"code", "message", ...}} by the table of layers/base/err.c;
- * call_add_detail() adds members.
+ * route_add_detail() adds members.
  *
  * Threads: ROUTE_READ is called in the thread that serves connections, and may
  * look up a few records; whatever takes longer is ROUTE_SLOW, or ROUTE_WRITE
@@ -80,14 +80,14 @@ void route_answer(struct call *call);
 void route_clear(struct call *call);
 
 /* One more member of the error that the method is about to return. value is taken over. */
-void call_add_detail(struct call *call, const char *name, json_t *value);
+void route_add_detail(struct call *call, const char *name, json_t *value);
 
 /*
  * Answer this JSON with its entity tag (with quotes), or 304 where the client has
  * it. wait is NULL, or what to wait for before that is said.
  */
-void call_answer_tagged(struct call *call, struct str json, struct str etag,
-			const struct http_wait *wait);
+void route_answer_tagged(struct call *call, struct str json, struct str etag,
+			 const struct http_wait *wait);
 
 /* Write the error to the response. details may be NULL. */
 void route_write_error(const struct err *why, const json_t *details, struct http_response *out);

@@ -206,6 +206,14 @@ char *settings_auth_file(void)
 	return steal_ptr(&own);
 }
 
+int settings_daemon(const char **out_url, const char **out_token, struct err *err)
+{
+	*out_url = *out_token = NULL;
+	if (settings_variable("HEARTH_URL", out_url, err) < 0)
+		return -1;
+	return settings_variable("HEARTH_TOKEN", out_token, err) < 0 ? -1 : 0;
+}
+
 const char *settings_notify_socket(void)
 {
 	return getenv("NOTIFY_SOCKET");

@@ -10,6 +10,8 @@
  *	                  the address space
  *	HEARTH_LOG        modules whose debug lines go to standard error:
  *	                  "layers,registry", or "all"
+ *	HEARTH_URL        the daemon that commands ask; else that of the data directory
+ *	HEARTH_TOKEN      the token by which it knows them
  *	NOTIFY_SOCKET     where systemd hears of the daemon
  *	DOCKER_CONFIG     the directory of config.json, for credentials
  *	REGISTRY_AUTH_FILE  where podman login keeps them
@@ -45,6 +47,9 @@ char *settings_docker_config(void);
 
 /* The path of the auth.json of podman, buildah and skopeo, or NULL. The caller frees it. */
 char *settings_auth_file(void);
+
+/* HEARTH_URL and HEARTH_TOKEN; NULL where they are not set. */
+int settings_daemon(const char **out_url, const char **out_token, struct err *err) MUST_CHECK;
 
 /* NOTIFY_SOCKET as it is, or NULL. */
 const char *settings_notify_socket(void);

@@ -152,3 +152,16 @@ int err_http_status(enum err_kind kind)
 {
 	return err_faces[kind].http_status;
 }
+
+enum err_kind err_kind_of(const char *name, int http_status)
+{
+	enum err_kind same_status = ERR_OS;
+
+	for (int kind = ERR_OS; kind <= ERR_CANCELLED; kind++) {
+		if (strcmp(err_faces[kind].name, name) == 0)
+			return (enum err_kind)kind;
+		if (same_status == ERR_OS && err_faces[kind].http_status == http_status)
+			same_status = (enum err_kind)kind;
+	}
+	return same_status;
+}

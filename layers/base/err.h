@@ -97,3 +97,6 @@ int err_at(struct err *err, const char *path, const char *key);
 const char *err_name(enum err_kind kind);
 int err_exit_code(enum err_kind kind);
 int err_http_status(enum err_kind kind);
+
+/* The kind that clients know by this name; where none is, one with this HTTP status, or ERR_OS. */
+enum err_kind err_kind_of(const char *name, int http_status);

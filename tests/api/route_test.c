@@ -11,7 +11,7 @@ static int echo(struct call *call, struct err *err)
 
 static int fail_with_detail(struct call *call, struct err *err)
 {
-	call_add_detail(call, "status", json_string("baking"));
+	route_add_detail(call, "status", json_string("baking"));
 	return err_set(err, ERR_CONFLICT, "not yet");
 }
 
@@ -22,7 +22,7 @@ static int tagged(struct call *call, struct err *err)
 
 	if (json_get_bool(call->args, "", "yes", &waits, err) < 0)
 		return -1;
-	call_answer_tagged(call, STR("{}"), STR("\"t\""), waits ? &wait : NULL);
+	route_answer_tagged(call, STR("{}"), STR("\"t\""), waits ? &wait : NULL);
 	return 0;
 }
 

@@ -56,6 +56,18 @@ refused "and is not revoked twice" 66 "no token" hearth token revoke "$id"
 holds "a page of another origin is turned away" "$(ask /v1/server.info -H 'Host: evil.example')" '^403$'
 holds "a preview's, too" "$(ask /v1/server.info -H 'Host: grt_1.preview.localhost:7460')" '^403$'
 
+# The command line asks it, too.
+holds "a command asks the daemon of its data directory" "$(hearth call server.info)" '"version":"[0-9]'
+holds "the answer comes as it is, where it is asked for so" "$(hearth call --raw server.info '{}')" '^\{"connections"'
+refused "what the daemon refuses ends with its code" 64 "no such parameter; did you mean id" hearth call tokens.revoke '{"ib":"x"}'
+refused "and what is not there, too" 66 "no token" hearth call tokens.revoke '{"id":"tok_x"}'
+far=$(HEARTH_URL=$url/ HEARTH_TOKEN=$token hearth call tokens.create '{"scopes":["operate"]}' | jq -r .token)
+holds "a daemon elsewhere is asked by its address" "$(HEARTH_URL=$url HEARTH_TOKEN=$far hearth call server.info)" '"version"'
+refused "with what the token may" 77 "scope admin" env HEARTH_URL="$url" HEARTH_TOKEN="$far" "$HEARTH" call tokens.list
+refused "a token is needed there" 77 "HEARTH_TOKEN is not" env HEARTH_URL="$url" "$HEARTH" call server.info
+refused "where nobody listens is said" 75 "ask the daemon" env HEARTH_URL=http://127.0.0.1:1 HEARTH_TOKEN=x "$HEARTH" call server.info
+refused "and where nobody serves" 75 "hearth serve" hearth call --data "$work/none" server.info
+
 # Bad input.
 holds "an unknown method says which is near" "$(ask /v1/server.inof)" 'UnknownMethod.*did you mean server.info'
 holds "what is not there is not found" "$(ask /nothing)" '"NotFound"'

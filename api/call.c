@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/call.h"
+
+#include "api/admin_token.h"
+#include "api/settings.h"
+
+#include <fcntl.h>
+
+/* Where the daemon of this data directory is, and how it knows us. */
+static int call_find_local(const struct cli *cli, json_t *request, struct secret *token,
+			   struct err *err)
+{
+	auto_close int datafd = open(cli->data_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int found;
+
+	(void)json_object_set_new(request, "data", json_string(cli->data_path));
+	if (!secret_is_empty(token))
+		return 0;
+	found = datafd < 0 ? 0 : admin_token_read(datafd, token, err);
+	if (found == 0)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "no daemon has served %s yet: start one by hearth serve, or set "
+			       "HEARTH_URL and HEARTH_TOKEN",
+			       cli->data_path);
+	return found < 0 ? -1 : 0;
+}
+
+static int call_find_daemon(const struct cli *cli, json_t *request, struct err *err)
+{
+	auto_secret struct secret token = {0};
+	const char *url = NULL;
+	const char *text = NULL;
+
+	if (settings_daemon(&url, &text, err) < 0)
+		return -1;
+	if (text && secret_put(&token, str_of(text), err) < 0)
+		return -1;
+	if (url && !text)
+		return err_set(err, ERR_UNAUTHORIZED,
+			       "HEARTH_URL is set, and HEARTH_TOKEN is not: set it to a token of "
+			       "that daemon's");
+	if (url)
+		(void)json_object_set_new(request, "url", json_from_str(str_of(url)));
+	else if (call_find_local(cli, request, &token, err) < 0)
+		return -1;
+	(void)json_object_set_new(request, "token", json_from_str(secret_bytes(&token)));
+	return 0;
+}
+
+int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
+{
+	AUTO(json)
+	json_t *request = json_pack("{s:s, s:b, s:O}", "method", spec->method, "raw",
+				    spec->heard != NULL, "args", spec->args);
+	const struct asker asker = {
+		.worker_path = cli->puller_path,
+		.log = spec->heard,
+		.ctx = spec->ctx,
+		.cancel = cli->cancel,
+	};
+
+	if (call_find_daemon(cli, request, err) < 0)
+		return -1;
+	return asker_call(&asker, "call", request, out, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.h - ask the daemon for a method, from the command line.
+ *
+ * The daemon is that of HEARTH_URL, with the token of HEARTH_TOKEN; else the one
+ * that serves this data directory, by its socket and with admin.token. HTTP is
+ * spoken by the role `call` of hearth-puller, since libcurl takes its time to load.
+ */
+#pragma once
+
+#include "api/cli.h"
+#include "bake/asker.h"
+
+struct call_spec {
+	const char *method;  /* "agents.sync" */
+	const json_t *args;  /* an object */
+	asker_log_fn *heard; /* NULL, or who gets the answer as it comes, whatever it is */
+	void *ctx;           /* of heard */
+};
+
+/*
+ * *out is the answer, the caller's to own; an empty object where it went to heard.
+ * The daemon's error comes as ours. ERR_UNAVAILABLE where none answers.
+ */
+int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
+	MUST_CHECK;
+
+/* The role's whole run; its exit code. */
+int call_serve(void);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call_role.c - the role that speaks HTTP for call.c.
+ *
+ *	{"method", "args", "token", "raw", "url" or "data"} -> what the daemon answered
+ */
+#include "api/call.h"
+#include "bake/wire.h"
+#include "bake/work.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define CALL_URL_MAX ((size_t)8 * 1024)
+#define CALL_CONNECT_MS 10000L
+#define CALL_POLL_MS 1000
+
+struct caller {
+	json_t *request; /* owned */
+	CURL *easy;
+	CURLM *multi;
+	struct curl_slist *headers;
+	struct buf body;   /* to send */
+	struct buf answer; /* what was said, where it is not passed on */
+	bool raw;
+	struct err failure; /* of a callback */
+};
+
+static void auto_caller_release(struct caller *caller)
+{
+	if (caller->multi && caller->easy)
+		(void)curl_multi_remove_handle(caller->multi, caller->easy);
+	curl_easy_cleanup(caller->easy);
+	(void)curl_multi_cleanup(caller->multi);
+	curl_slist_free_all(caller->headers);
+	json_decref(caller->request);
+	buf_done(&caller->body);
+	buf_done(&caller->answer);
+}
+
+static long caller_status(const struct caller *caller)
+{
+	long status = 0;
+
+	(void)curl_easy_getinfo(caller->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
+static size_t caller_hear(char *bytes, size_t one, size_t len, void *ctx)
+{
+	struct caller *caller = ctx;
+	struct str piece = {bytes, one * len};
+	bool passed = caller->raw && caller_status(caller) / 100 == 2;
+	int result = passed ? wire_send(WORK_FD_ASKER, WIRE_LOG, piece, &caller->failure)
+			    : buf_add(&caller->answer, piece, &caller->failure);
+
+	return result < 0 ? piece.len + 1 : piece.len; /* which ends the transfer */
+}
+
+static int caller_add_header(struct caller *caller, struct str name, struct str value,
+			     struct err *err)
+{
+	auto_buf struct buf line = BUF_WIPED(SECRET_MAX + 64);
+	struct curl_slist *more;
+
+	if (buf_add(&line, name, err) < 0 || buf_add(&line, value, err) < 0)
+		return -1;
+	more = curl_slist_append(caller->headers, line.ptr);
+	if (!more)
+		abort();
+	caller->headers = more;
+	return 0;
+}
+
+static int caller_set_url(struct caller *caller, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(CALL_URL_MAX);
+	struct str base = STR("http://localhost");
+	struct str method;
+
+	if (json_get_string(caller->request, "", "url", &base, err) < 0 ||
+	    json_need_string(caller->request, "", "method", &method, err) < 0)
+		return -1;
+	if (!str_starts(base, STR("http://")) && !str_starts(base, STR("https://")))
+		return err_set(err, ERR_INVALID,
+			       "HEARTH_URL: expected http:// or https://, found " STR_FMT,
+			       STR_ARG(base));
+	while (base.len > 0 && base.ptr[base.len - 1] == '/')
+		base.len--;
+	if (buf_addf(&url, err, STR_FMT "/v1/" STR_FMT, STR_ARG(base), STR_ARG(method)) < 0)
+		return -1;
+	(void)curl_easy_setopt(caller->easy, CURLOPT_URL, url.ptr);
+	return 0;
+}
+
+/* By way of the descriptor: a path of any length has to fit into 108 bytes. */
+static int caller_set_socket(const struct caller *caller, int *out_runfd, struct err *err)
+{
+	auto_free char *dir = NULL;
+	char path[64];
+	struct str data = {0};
+	int found = json_get_string(caller->request, "", "data", &data, err);
+
+	if (found <= 0)
+		return found;
+	if (asprintf(&dir, STR_FMT "/run", STR_ARG(data)) < 0)
+		abort();
+	*out_runfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*out_runfd < 0 || faccessat(*out_runfd, "hearth.sock", F_OK, 0) < 0)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "no daemon serves " STR_FMT ": start one by hearth serve",
+			       STR_ARG(data));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/hearth.sock", *out_runfd);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_UNIX_SOCKET_PATH, path);
+	return 0;
+}
+
+static int caller_prepare(struct caller *caller, int *out_runfd, struct err *err)
+{
+	struct str token;
+	json_t *args;
+
+	if (json_get_bool(caller->request, "", "raw", &caller->raw, err) < 0 ||
+	    json_need_string(caller->request, "", "token", &token, err) < 0 ||
+	    json_need_object(caller->request, "", "args", &args, err) < 0 ||
+	    json_format(args, &caller->body, err) < 0 || caller_set_url(caller, err) < 0 ||
+	    caller_set_socket(caller, out_runfd, err) < 0 ||
+	    caller_add_header(caller, STR("Authorization: Bearer "), token, err) < 0 ||
+	    caller_add_header(caller, STR("Content-Type: "), STR("application/json"), err) < 0)
+		return -1;
+	(void)curl_easy_setopt(caller->easy, CURLOPT_HTTPHEADER, caller->headers);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDSIZE, (long)caller->body.len);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDS, caller->body.ptr);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_CONNECTTIMEOUT_MS, CALL_CONNECT_MS);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_WRITEFUNCTION, caller_hear);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_WRITEDATA, caller);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_NOSIGNAL, 1L);
+	return 0;
+}
+
+/* Until all has come, or our asker leaves. */
+static int caller_transfer(struct caller *caller, CURLcode *out, struct err *err)
+{
+	int running = 1;
+	int left;
+	CURLMsg *message;
+
+	(void)curl_multi_add_handle(caller->multi, caller->easy);
+	while (curl_multi_perform(caller->multi, &running) == CURLM_OK && running > 0) {
+		struct curl_waitfd asker = {.fd = WORK_FD_ASKER, .events = CURL_WAIT_POLLIN};
+
+		(void)curl_multi_poll(caller->multi, &asker, 1, CALL_POLL_MS, NULL);
+		if (asker.revents)
+			return err_set(err, ERR_CANCELLED, "cancelled");
+	}
+	message = curl_multi_info_read(caller->multi, &left);
+	*out = message ? message->data.result : CURLE_FAILED_INIT;
+	return 0;
+}
+
+/* The daemon's words, as our error. */
+static int caller_refused(const struct caller *caller, long status, struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+	json_t *error = NULL;
+	struct str code = {0};
+	struct str message = {0};
+	struct err ignored;
+
+	if (json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, &value, &ignored) < 0 ||
+	    json_need_object(value, "", "error", &error, &ignored) < 0 ||
+	    json_need_string(error, "", "code", &code, &ignored) < 0 ||
+	    json_need_string(error, "", "message", &message, &ignored) < 0)
+		return err_set(err, ERR_REMOTE, "the daemon answered with status %ld", status);
+	return err_set(err, err_kind_of(code.ptr, (int)status), STR_FMT, STR_ARG(message));
+}
+
+static int caller_run(struct caller *caller, json_t **out, struct err *err)
+{
+	auto_close int runfd = -1;
+	CURLcode code;
+	long status;
+
+	if (caller_prepare(caller, &runfd, err) < 0 || caller_transfer(caller, &code, err) < 0)
+		return -1;
+	if (caller->failure.kind != ERR_NONE) {
+		*err = caller->failure;
+		return -1;
+	}
+	if (code != CURLE_OK)
+		return err_set(err, ERR_UNAVAILABLE, "ask the daemon: %s",
+			       curl_easy_strerror(code));
+	status = caller_status(caller);
+	if (status / 100 != 2)
+		return caller_refused(caller, status, err);
+	if (caller->raw || caller->answer.len == 0) {
+		*out = json_object();
+		return 0;
+	}
+	return json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, out, err);
+}
+
+static int caller_receive(struct caller *caller, struct err *err)
+{
+	auto_buf struct buf payload = BUF_WIPED(WIRE_PAYLOAD_MAX);
+
+	caller->easy = curl_easy_init();
+	caller->multi = curl_multi_init();
+	if (!caller->easy || !caller->multi)
+		abort();
+	if (work_receive(&payload, err) < 0)
+		return -1;
+	return json_parse(buf_str(&payload), WIRE_PAYLOAD_MAX, &caller->request, err);
+}
+
+int call_serve(void)
+{
+	AUTO(caller)
+	struct caller caller = {.body = BUF_INIT(WIRE_PAYLOAD_MAX),
+				.answer = BUF_INIT(WIRE_PAYLOAD_MAX)};
+	AUTO(json) json_t *answer = NULL;
+	struct err err = {0};
+
+	if (caller_receive(&caller, &err) < 0 || caller_run(&caller, &answer, &err) < 0) {
+		AUTO(json) json_t *why = wire_error(&err, 0);
+
+		return wire_send_json(WORK_FD_ASKER, WIRE_ERROR, why, &err) < 0 ? 2 : 1;
+	}
+	return wire_send_json(WORK_FD_ASKER, WIRE_RESULT, answer, &err) < 0 ? 1 : 0;
+}
