@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/maker_job.h"
+
+#include "bake/agent.h"
+#include "registry/tag.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+struct maker_job {
+	struct maker maker;
+	struct maker_job_options options;
+};
+
+static const struct maker_job_options *maker_job_options(const struct maker *maker)
+{
+	return &((const struct maker_job *)maker)->options;
+}
+
+/* One job, from its start to its last event. */
+struct maker_job_run {
+	const struct maker_ear *ear;
+	struct job *job;
+	const struct job_result *result; /* of the job, once it has told */
+	struct maker_result *out;
+	struct err *err;
+};
+
+static int maker_job_read_spec(struct store *store, const struct bakes_record *record,
+			       struct buf *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	auto_agent_version struct agent_version version = {0};
+	struct agent agent;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0 ||
+	    agent_need(meta, str_of(record->agent_id), &agent, err) < 0 ||
+	    agent_need_version(meta, &agent, record->version, &version, err) < 0)
+		return -1;
+	return json_format(version.spec, out, err);
+}
+
+static void maker_job_hear_progress(const struct maker_job_run *run,
+				    const struct job_progress *progress)
+{
+	const struct status_progress told = {
+		.phase = job_phase_name(progress->phase),
+		.step = progress->step,
+		.of = progress->of,
+		.text = progress->text,
+		.cached = progress->cached,
+	};
+
+	run->ear->progress(run->ear->ctx, &told);
+}
+
+static void maker_job_fail(const struct maker_job_run *run, const struct job_error *error)
+{
+	struct maker_result *out = run->out;
+	struct str tail = error->log_tail;
+	struct err ignored;
+
+	out->terminal = error->terminal;
+	out->step = error->step;
+	out->exit_code = error->exit_code;
+	*run->err = error->why;
+	buf_clear(&out->log_tail);
+	if (tail.len > JOB_TAIL_MAX)
+		tail = str_skip(tail, tail.len - JOB_TAIL_MAX);
+	if (buf_add(&out->log_tail, tail, &ignored) < 0)
+		buf_clear(&out->log_tail); /* it is no less than the ceiling */
+}
+
+static void maker_job_take(const struct maker_job_run *run, const struct job_result *result)
+{
+	struct maker_result *out = run->out;
+
+	out->image = result->image;
+	out->base = result->base;
+	out->size = result->size;
+	out->steps = result->steps;
+	out->cached_steps = result->cached_steps;
+}
+
+/* 1 it was the last, 0 there is more, -1. */
+static int maker_job_hear(struct maker_job_run *run, const struct job_event *event)
+{
+	switch (event->kind) {
+	case JOB_PROGRESS:
+		maker_job_hear_progress(run, &event->progress);
+		return 0;
+	case JOB_LOG:
+		run->ear->log(run->ear->ctx, event->log);
+		return 0;
+	case JOB_RESULT:
+		maker_job_take(run, event->result);
+		run->result = event->result;
+		return 1;
+	case JOB_ERROR:
+		break;
+	}
+	maker_job_fail(run, event->error);
+	return -1;
+}
+
+/* All that has come. As maker_job_hear(). */
+static int maker_job_read(struct maker_job_run *run)
+{
+	struct job_event event;
+	int ended = 0;
+
+	while (ended == 0 && job_read(run->job, &event) == 1)
+		ended = maker_job_hear(run, &event);
+	return ended;
+}
+
+/* Until its last event. One that is to be cancelled has its time to clean up. */
+static int maker_job_listen(struct maker_job_run *run, const struct cancel *cancel)
+{
+	struct pollfd fds[] = {{.fd = job_fd(run->job), .events = POLLIN},
+			       {.fd = cancel_fd(cancel), .events = POLLIN}};
+	int ended = maker_job_read(run);
+
+	while (ended == 0) {
+		if (fds[1].fd >= 0 && cancel_is_raised(cancel)) {
+			job_cancel(run->job);
+			fds[1].fd = -1;
+		}
+		(void)poll(fds, 2, -1);
+		ended = maker_job_read(run);
+	}
+	return ended < 0 ? -1 : 0;
+}
+
+/* To where the spec says, before the image has its name. What was cancelled meanwhile is done. */
+static int maker_job_push(const struct maker_job_options *options, const struct job_result *result,
+			  const struct cancel *cancel, struct maker_result *out, struct err *err)
+{
+	const json_t *reference;
+	size_t i;
+
+	json_array_foreach(result->pushes, i, reference)
+	{
+		if (!options->push) {
+			out->terminal = true;
+			return err_set(err, ERR_UNSUPPORTED,
+				       "image.push: nothing is pushed by this daemon");
+		}
+		if (options->push(options->push_ctx, json_str(reference), &result->image, cancel,
+				  err) < 0)
+			return err_ctx(err, "push %s", json_string_value(reference));
+	}
+	return 0;
+}
+
+/* What publish and release need. */
+struct maker_job_kept {
+	struct job *job;
+	const struct job_result *result; /* of the job */
+};
+
+static int maker_job_make(struct maker *maker, const struct maker_order *order,
+			  const struct maker_ear *ear, const struct cancel *cancel,
+			  struct maker_result *out, struct err *err)
+{
+	const struct maker_job_options *options = maker_job_options(maker);
+	auto_buf struct buf spec = BUF_INIT(AGENT_SPEC_MAX);
+	struct job_request request = options->request;
+	struct maker_job_run run = {.ear = ear, .out = out, .err = err};
+	struct maker_job_kept *kept;
+
+	if (maker_job_read_spec(request.store, order->record, &spec, err) < 0)
+		return -1;
+	request.bake_id = order->record->id;
+	request.spec = buf_str(&spec);
+	request.base = order->base;
+	request.previous = order->previous;
+	request.rebake = order->record->rebake;
+	request.from_step = order->record->from_step;
+	if (job_start(&request, &run.job, err) < 0)
+		return -1;
+	kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		abort();
+	kept->job = run.job;
+	out->kept = kept;
+	if (maker_job_listen(&run, cancel) < 0)
+		return -1;
+	kept->result = run.result;
+	return maker_job_push(options, run.result, cancel, out, err);
+}
+
+static struct job_names maker_job_names(const struct maker_names *names)
+{
+	return (struct job_names){
+		.slug = names->slug, .version = (uint64_t)names->version, .latest = names->latest};
+}
+
+static int maker_job_publish(struct maker *maker, struct meta *meta,
+			     const struct maker_result *result, const struct maker_names *names,
+			     struct err *err)
+{
+	const struct maker_job_kept *kept = result->kept;
+	const struct job_names ours = maker_job_names(names);
+
+	(void)maker; /* the job knows */
+	return job_publish(meta, kept->result, &ours, err);
+}
+
+/* The platform is that of the image which has the name now. */
+static int maker_job_restore(struct maker *maker, struct meta *meta, const struct digest *image,
+			     const struct maker_names *names, struct err *err)
+{
+	const struct job_names ours = maker_job_names(names);
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct tag tag;
+	int found;
+
+	(void)maker;
+	if (job_format_name(ours.slug, ours.version, &name, err) < 0)
+		return -1;
+	found = tag_find_only(meta, buf_str(&name), &tag, err);
+	if (found == 0)
+		return err_set(err, ERR_CONFLICT, "%s names no image", name.ptr);
+	return found < 0 ? -1 : job_name_image(meta, image, &tag.platform, &ours, err);
+}
+
+static void maker_job_release(struct maker *maker, struct maker_result *result)
+{
+	struct maker_job_kept *kept = result->kept;
+
+	(void)maker;
+	if (!kept)
+		return;
+	job_end(kept->job);
+	free(kept);
+	result->kept = NULL;
+}
+
+struct maker *maker_job_new(const struct maker_job_options *options)
+{
+	struct maker_job *ours = calloc(1, sizeof(*ours));
+
+	if (!ours)
+		abort();
+	*ours = (struct maker_job){
+		.maker = {maker_job_make, maker_job_publish, maker_job_restore, maker_job_release},
+		.options = *options,
+	};
+	return &ours->maker;
+}
+
+void maker_job_free(struct maker *maker)
+{
+	free(maker);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * maker_job.h - a maker (maker.h) that starts a process for each bake (job.h).
+ *
+ * It reads the version's spec from the table of versions when the bake begins.
+ */
+#pragma once
+
+#include "bake/job.h"
+#include "bake/maker.h"
+
+struct maker_job_options {
+	struct job_request request; /* what all bakes have in common; the rest is filled in */
+
+	/* Bring an image to a registry, as a spec's `push` asks for; NULL: nobody can. */
+	int (*push)(void *ctx, struct str reference, const struct digest *image,
+		    const struct cancel *cancel, struct err *err);
+	void *push_ctx;
+};
+
+/* Options are copied; what they borrow outlives the maker. */
+struct maker *maker_job_new(const struct maker_job_options *options);
+void maker_job_free(struct maker *maker);
