@@ -64,90 +64,6 @@ static bool verify_knows(struct verify *verify, const struct digest *id)
 	return known;
 }
 
-static bool chunk_is_whole(const struct digest *id, struct str bytes)
-{
-	struct digest found;
-
-	digest_of(bytes, &found);
-	return digest_equal(&found, id);
-}
-
-/* The chunks of a page of a blob's list into the hasher: 1, 0 one is missing, -1. */
-static int verify_page(const struct store_blobs *blobs, const struct blob_entry *entry,
-		       uint64_t page, struct hasher *hasher, struct err *err)
-{
-	auto_free struct blob_ref *refs = malloc(BLOB_PAGE_REFS * sizeof(*refs));
-	AUTO(txn) MDB_txn *txn = NULL;
-	struct blob_entry now;
-	size_t count;
-
-	if (!refs)
-		abort();
-	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
-		return -1;
-	if (blob_entry_find(blobs, txn, &entry->digest, &now, err) <= 0)
-		return -2; /* collected meanwhile */
-	if (blob_entry_page(blobs, txn, entry, page, refs, &count, err) < 0)
-		return err->kind == ERR_CORRUPT ? 0 : -1;
-	for (size_t i = 0; i < count; i++) {
-		struct blob_chunk chunk;
-		struct str bytes;
-		int found;
-
-		blob_ref_read(&refs[i], &chunk);
-		found = chunk_find(blobs, txn, &chunk.id, &bytes, err);
-		if (found <= 0 || bytes.len != chunk.size)
-			return found < 0 ? -1 : 0;
-		hasher_add(hasher, bytes);
-	}
-	return 1;
-}
-
-/* 1, 0 or -1 as verify_blob(); -2 it is gone. */
-static int verify_pages(const struct store_blobs *blobs, const struct blob_entry *entry,
-			const struct cancel *cancel, struct hasher *hasher, struct err *err)
-{
-	for (uint64_t page = 0; page * BLOB_PAGE_REFS < entry->chunks; page++) {
-		int whole = cancel_check(cancel, err) < 0
-				    ? -1
-				    : verify_page(blobs, entry, page, hasher, err);
-
-		if (whole != 1)
-			return whole;
-	}
-	return 1;
-}
-
-static int verify_find_entry(const struct store_blobs *blobs, const struct digest *digest,
-			     struct blob_entry *out, struct err *err)
-{
-	AUTO(txn) MDB_txn *txn = NULL;
-
-	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
-		return -1;
-	return blob_entry_find(blobs, txn, digest, out, err);
-}
-
-int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
-		const struct cancel *cancel, struct err *err)
-{
-	AUTO(hasher) struct hasher hasher = {0};
-	struct blob_entry entry;
-	struct digest found;
-	int whole = verify_find_entry(blobs, digest, &entry, err);
-
-	if (whole < 0)
-		return err->kind == ERR_CORRUPT ? 0 : -1;
-	if (whole == 0)
-		return 1;
-	hasher_init(&hasher);
-	whole = verify_pages(blobs, &entry, cancel, &hasher, err);
-	if (whole <= 0)
-		return whole == -2 ? 1 : whole;
-	hasher_final(&hasher, &found);
-	return digest_equal(&found, digest);
-}
-
 static int verify_mark_chunk(void *ctx, const struct blob_chunk *chunk, struct err *err)
 {
 	struct verify *verify = ctx;
@@ -207,7 +123,7 @@ static int verify_chunks(struct verify *verify, struct digest *after, bool *star
 			return 0;
 		memcpy(id.bytes, key.mv_data, 32);
 		if ((!*started || !digest_equal(&id, after)) && !verify_knows(verify, &id) &&
-		    !chunk_is_whole(&id, db_str(value)) &&
+		    !verify_chunk(&id, db_str(value)) &&
 		    verify_found(verify, &verify->out->chunks, &id, err) < 0)
 			return -1;
 		if (!*started || !digest_equal(&id, after)) {
@@ -381,86 +297,4 @@ void verify_done(struct verify_findings *findings)
 	digest_set_done(&findings->chunks);
 	digest_set_done(&findings->blobs);
 	*findings = (struct verify_findings){0};
-}
-
-/* Only what is so still: it may have been collected, and perhaps put again. */
-static int verify_keep_blobs(const struct store_blobs *blobs, struct digest_set *set,
-			     struct err *err)
-{
-	auto_digest_set struct digest_set damaged = {0};
-	struct digest digest;
-	size_t at = 0;
-
-	while (digest_set_next(set, &at, &digest)) {
-		int whole = verify_blob(blobs, &digest, NULL, err);
-
-		if (whole < 0 || (whole == 0 && digest_set_add(&damaged, &digest, err) < 0))
-			return -1;
-	}
-	digest_set_done(set);
-	*set = damaged;
-	damaged = (struct digest_set){0};
-	return 0;
-}
-
-static int verify_keep_chunks(const struct store_blobs *blobs, struct digest_set *set,
-			      struct err *err)
-{
-	auto_digest_set struct digest_set damaged = {0};
-	AUTO(txn) MDB_txn *txn = NULL;
-	struct digest id;
-	size_t at = 0;
-
-	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
-		return -1;
-	while (digest_set_next(set, &at, &id)) {
-		struct str bytes;
-		int found = chunk_find(blobs, txn, &id, &bytes, err);
-
-		if (found < 0 || (found == 1 && !chunk_is_whole(&id, bytes) &&
-				  digest_set_add(&damaged, &id, err) < 0))
-			return -1;
-	}
-	digest_set_done(set);
-	*set = damaged;
-	damaged = (struct digest_set){0};
-	return 0;
-}
-
-int verify_again(struct store *store, struct verify_findings *findings, struct err *err)
-{
-	auto_survey struct survey survey = {0};
-	const struct store_blobs *blobs;
-
-	if (store_blobs(store, &blobs, err) < 0 ||
-	    verify_keep_blobs(blobs, &findings->blobs, err) < 0 ||
-	    verify_keep_chunks(blobs, &findings->chunks, err) < 0 ||
-	    (findings->wrong_counts > 0 && survey_read(blobs, &survey, err) < 0))
-		return -1;
-	findings->wrong_counts = survey.wrong_counts;
-	return 0;
-}
-
-int verify_mend(struct store *store, const struct verify_findings *findings, struct err *err)
-{
-	const struct store_blobs *blobs;
-	AUTO(txn) MDB_txn *txn = NULL;
-	struct digest digest;
-	size_t at = 0;
-
-	if (store_blobs(store, &blobs, err) < 0 || db_begin(&blobs->db, DB_WRITE, &txn, err) < 0)
-		return -1;
-	while (digest_set_next(&findings->chunks, &at, &digest)) {
-		if (db_del(&blobs->db, txn, blobs->chunks,
-			   (struct str){(const char *)digest.bytes, 32}, err) < 0)
-			return -1;
-	}
-	at = 0;
-	while (digest_set_next(&findings->blobs, &at, &digest)) {
-		if (blob_entry_drop(blobs, txn, &digest, err) < 0)
-			return -1;
-	}
-	if (survey_mend(blobs, txn, err) < 0)
-		return -1;
-	return db_commit(&blobs->db, steal_ptr(&txn), err);
 }

@@ -26,6 +26,9 @@ void survey_done(struct survey *survey);
 /* Inside a writing transaction: make counts what the lists say, and remove lists of no blob. */
 int survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err) MUST_CHECK;
 
+/* Whether a chunk's bytes are what its name says. */
+bool verify_chunk(const struct digest *id, struct str bytes);
+
 /* One blob, chunk after chunk. 1 it is whole, or gone; 0 it is not, -1. */
 int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
 		const struct cancel *cancel, struct err *err) MUST_CHECK;
