@@ -16,14 +16,13 @@
 #include "bake/task.h"
 #include "bake/work.h"
 #include "bake/work_copy_priv.h"
+#include "bake/work_log_priv.h"
 #include "bake/work_mounts_priv.h"
+#include "bake/work_trees_priv.h"
 #include "layers/base/clock.h"
 #include "layers/diff.h"
 #include "layers/draft.h"
-#include "layers/failure.h"
-#include "layers/layer.h"
 #include "layers/lease.h"
-#include "layers/receive.h"
 #include "layers/step.h"
 #include "layers/variant.h"
 #include "sandbox/machine.h"
@@ -31,8 +30,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-#define WORK_KEY_SHOWN 12 /* hex digits that tell one failed step from another */
 
 struct step_work {
 	struct task task;
@@ -63,40 +60,6 @@ static int work_receive_task(struct step_work *work, struct err *err)
 	return task_receive_secrets(&work->task, WORK_FD_ASKER, err);
 }
 
-static int work_make_layers(struct step_work *work, const struct task_layer *layers, size_t count,
-			    struct err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct receive_spec spec = {
-			.blob = layers[i].blob,
-			.size = layers[i].size,
-			.diff_id = layers[i].diff_id,
-			.cancel = &work->cancel,
-			.limits.max_bytes = UINT64_MAX, /* it was small enough when it came */
-		};
-		int found = tree_find(work->store, &layers[i].diff_id, err);
-
-		if (found < 0 || (found == 0 && receive_unpack_stored(work->store, &spec, err) < 0))
-			return err_ctx(err, "layer %zu", i + 1);
-	}
-	return 0;
-}
-
-/* Trees are a cache: make again what is missing, before there is a machine. */
-static int work_make_trees(struct step_work *work, struct err *err)
-{
-	const struct task *task = &work->task;
-
-	if (work_make_layers(work, task->layers, task->layer_count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < task->image_count; i++) {
-		if (work_make_layers(work, task->images[i].layers, task->images[i].layer_count,
-				     err) < 0)
-			return err_ctx(err, "image");
-	}
-	return 0;
-}
-
 static int work_open_machine(struct step_work *work, struct err *err)
 {
 	const struct task *task = &work->task;
@@ -122,35 +85,6 @@ static int work_open_machine(struct step_work *work, struct err *err)
 	return machine_open(&spec, &work->machine, err);
 }
 
-static int work_name_layers(struct lease *lease, const struct task_layer *layers, size_t count,
-			    struct err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (lease_add(lease, &layers[i].blob, err) < 0 ||
-		    lease_add(lease, &layers[i].diff_id, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Before anything is looked for; the askers' leases end with them. */
-static int work_hold_layers(struct step_work *work, struct err *err)
-{
-	const struct task *task = &work->task;
-
-	if (lease_open(work->store, &work->lease, err) < 0 ||
-	    work_name_layers(work->lease, task->layers, task->layer_count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < task->image_count; i++) {
-		if (work_name_layers(work->lease, task->images[i].layers,
-				     task->images[i].layer_count, err) < 0)
-			return -1;
-	}
-	if (lease_add(work->lease, &work->task.key, err) < 0)
-		return -1;
-	return lease_rest(work->lease, err);
-}
-
 /* The store is opened behind the door: a rename does not cross mount namespaces. */
 static int work_open(struct step_work *work, struct err *err)
 {
@@ -158,7 +92,8 @@ static int work_open(struct step_work *work, struct err *err)
 					.map_bytes = work->task.store_map_bytes};
 
 	if (work_need_root(err) < 0 || machine_enter_private(err) < 0 ||
-	    store_open(&options, &work->store, err) < 0 || work_hold_layers(work, err) < 0)
+	    store_open(&options, &work->store, err) < 0 ||
+	    work_trees_hold(work->store, &work->task, &work->lease, err) < 0)
 		return -1;
 	work->spoolfd = openat(store_dirfd(work->store, STORE_TMP), ".",
 			       O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -178,7 +113,8 @@ static int work_open(struct step_work *work, struct err *err)
 /* What may take long is done with the askers in hearing: they may leave. */
 static int work_prepare(struct step_work *work, struct err *err)
 {
-	if (machine_sweep(work->store, err) < 0 || work_make_trees(work, err) < 0)
+	if (machine_sweep(work->store, err) < 0 ||
+	    work_trees_make(work->store, &work->task, &work->cancel, err) < 0)
 		return -1;
 	rendezvous_sweep(work->store);
 	if (cancel_check(&work->cancel, err) < 0 ||
@@ -309,36 +245,6 @@ static int work_wants_tree(struct step_work *work, struct err *err)
 	return digest_equal(&earlier.diff_id, &record->diff_id);
 }
 
-static int work_store_log(struct store *store, const struct spool *spool, struct digest *out,
-			  struct err *err)
-{
-	AUTO(layer_writer) struct layer_writer *writer = NULL;
-	struct layer_info info;
-
-	if (layer_writer_open(store, LAYER_ZSTD, &writer, err) < 0 ||
-	    spool_copy(spool, layer_writer_sink(writer), err) < 0 ||
-	    layer_writer_finish(writer, &info, err) < 0)
-		return -1;
-	*out = info.blob;
-	return 0;
-}
-
-/* The log, whole: in the record where it is short, else a blob of its own. */
-static int work_keep_log(struct step_work *work, struct step_log *out, struct err *err)
-{
-	struct buf_sink inline_log = BUF_SINK(&out->inline_log);
-	const struct spool *spool;
-
-	if (hub_end_log(work->hub, &spool, err) < 0)
-		return -1;
-	out->size = spool_kept(spool);
-	if (out->size <= STEP_LOG_INLINE_MAX)
-		return spool_copy(spool, &inline_log.sink, err);
-	return work_store_log(work->store, spool, &out->blob, err) < 0
-		       ? err_ctx(err, "keep the log")
-		       : 0;
-}
-
 /* The record may name an earlier layer of the other codec, with the same tar. */
 static int work_put_variant(const struct step_work *work, struct meta *meta, struct err *err)
 {
@@ -387,7 +293,7 @@ static int work_finish(struct step_work *work, struct err *err)
 	const char *name;
 	int dirfd;
 
-	if (work_keep_log(work, &work->record.log, err) < 0 ||
+	if (work_log_keep(work->store, work->hub, &work->record.log, err) < 0 ||
 	    machine_detach(work->machine, &dirfd, &name, err) < 0 ||
 	    work_diff(work, dirfd, name, err) < 0 || cancel_check(&work->cancel, err) < 0)
 		return -1;
@@ -413,36 +319,6 @@ static void work_find_cause(struct step_work *work, struct err *err)
 
 	if (err->kind == ERR_CANCELLED && work->hub && hub_end_log(work->hub, &spool, &log_err) < 0)
 		*err = log_err;
-}
-
-static int work_put_failure(struct step_work *work, const struct failure *failure, struct err *err)
-{
-	AUTO(meta) struct meta *meta = NULL;
-
-	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
-	    failure_put(meta, failure, err) < 0)
-		return -1;
-	return meta_commit(steal_ptr(&meta), err);
-}
-
-/* What a step wrote before it failed is kept, and the error says how to read it. */
-static void work_keep_failure(struct step_work *work, struct err *why)
-{
-	auto_failure struct failure failure = FAILURE_INIT;
-	const struct err cause = *why;
-	char hex[DIGEST_HEX_MAX];
-	struct err ignored; /* the failure itself is what counts */
-
-	if (!work->hub || why->kind == ERR_CANCELLED)
-		return;
-	failure.key = work->task.key;
-	failure.at_ms = clock_now_ms();
-	if (work_keep_log(work, &failure.log, &ignored) < 0 || failure.log.size == 0 ||
-	    work_put_failure(work, &failure, &ignored) < 0)
-		return;
-	(void)err_set(why, cause.kind, "%s; hearth logs %.*s shows all that it wrote", cause.text,
-		      WORK_KEY_SHOWN, digest_hex(&failure.key, hex));
-	why->os = cause.os;
 }
 
 /* The name in run/step goes first, so that no asker comes late. */
@@ -481,7 +357,8 @@ int work_step(void)
 	work_mounts_close(&work.mounts);
 	if (result < 0) {
 		work_find_cause(&work, &err);
-		work_keep_failure(&work, &err);
+		if (work.hub && err.kind != ERR_CANCELLED)
+			work_log_keep_failure(work.store, work.hub, &work.task.key, &err);
 	}
 	work_answer(&work, result, &err);
 	if (work.store)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * copy_priv.h - a COPY while it walks a source. copy.c knows where things go,
+ * copy_write.c makes them there.
+ */
+#pragma once
+
+#include "bake/context_priv.h"
+#include "bake/copy.h"
+#include "bake/place_priv.h"
+
+/* A directory that is being filled. */
+struct level {
+	int fd;
+	char *path; /* owned: in the root, absolute, without symlinks */
+};
+
+struct copy {
+	const struct copy_spec *spec;
+	int rootfd;
+	struct place_new parents; /* of directories that no source has */
+	struct context_hash hash;
+	struct context_hash *file_hash;             /* of the file at hand, unless it is known */
+	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
+	size_t depth;                               /* levels in use */
+	char name[NAME_MAX + 1]; /* of a source that is a file, at its destination */
+	int outfd;               /* the file that is being written */
+	struct timespec time;    /* the top's mtime before we worked in it */
+	bool whole;              /* the top becomes the source itself */
+};
+
+/* The directory that is being filled now. */
+static inline struct level *copy_top(struct copy *copy)
+{
+	return &copy->levels[copy->depth - 1];
+}
+
+/* The error, with the path in the root before it. */
+static inline int copy_wrong(struct copy *copy, const char *name, struct err *err)
+{
+	return err_ctx(err, "%s/%s", copy_top(copy)->path, name);
+}
+
+/* What source_walk() visits, made in the top level and counted in the digest. */
+int copy_file(void *ctx, struct source_entry *entry, struct err *err) MUST_CHECK;
+int copy_link(void *ctx, const struct source_entry *entry, struct err *err) MUST_CHECK;
+int copy_node(void *ctx, const struct source_entry *entry, struct err *err) MUST_CHECK;
+
+/* Give an open file or directory its owner, mode, xattrs and times. */
+int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)
+	MUST_CHECK;

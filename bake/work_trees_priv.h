@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work_trees_priv.h - the layers that a step stands on and copies from: kept from
+ * a collector, and unpacked where their trees are missing.
+ */
+#pragma once
+
+#include "bake/task.h"
+#include "layers/lease.h"
+
+/*
+ * A lease that rests, and names them and the step's own key. Before anything is
+ * looked for: the askers' leases end with them.
+ */
+int work_trees_hold(struct store *store, const struct task *task, struct lease **out,
+		    struct err *err) MUST_CHECK;
+
+/* Trees are a cache: make again what is missing. */
+int work_trees_make(struct store *store, const struct task *task, const struct cancel *cancel,
+		    struct err *err) MUST_CHECK;
