@@ -65,7 +65,7 @@ static const struct schema narrowing_keys[] = {
 };
 
 static const struct schema override_keys[] = {
-	{"model", SCHEMA_OBJECT},
+	{"model", SCHEMA_NAMED},
 	{"system", SCHEMA_STRING},
 	{"sandbox", SCHEMA_OBJECT, .members = narrowing_keys},
 	{NULL},
@@ -88,7 +88,7 @@ static const struct schema model_keys[] = {
 
 static const struct schema agent_keys[] = {
 	{"slug", SCHEMA_STRING},
-	{"model", SCHEMA_OBJECT},
+	{"model", SCHEMA_NAMED},
 	{"system", SCHEMA_STRING},
 	{"sandbox", SCHEMA_OBJECT, .members = sandbox_keys},
 	{"subagents", SCHEMA_OBJECTS, .most = AGENT_SUBAGENTS_MAX},

@@ -83,7 +83,7 @@ export interface Subagent {
 	extends: string;
 	description?: string;
 	overrides?: {
-		model?: Model;
+		model?: Model | string;
 		system?: string;
 		sandbox?: Pick<SandboxSpec, "tools" | "scope" | "serializeTools">;
 		[member: string]: unknown;
@@ -99,7 +99,7 @@ export interface Model {
 
 export interface AgentSpec {
 	slug: string;
-	model?: Model;
+	model?: Model | string;
 	system?: string;
 	sandbox?: SandboxSpec;
 	subagents?: readonly Subagent[];

@@ -190,6 +190,12 @@ static int schema_check_value(const struct schema *schema, json_t *value, const 
 		return schema_check_number(schema, value, path, err);
 	case SCHEMA_BOOL:
 		return json_is_boolean(value) ? 0 : schema_wrong(path, "true or false", value, err);
+	case SCHEMA_NAMED:
+		if (json_is_string(value))
+			return 0;
+		return json_is_object(value)
+			       ? 0
+			       : schema_wrong(path, "an object or a string", value, err);
 	case SCHEMA_OBJECT:
 		return schema_check_object(schema, value, path, err);
 	case SCHEMA_STRINGS:

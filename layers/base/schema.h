@@ -23,6 +23,7 @@ enum schema_type {
 	SCHEMA_NUMBER,
 	SCHEMA_BOOL,
 	SCHEMA_OBJECT,
+	SCHEMA_NAMED,   /* an object, or a string that names one */
 	SCHEMA_OBJECTS, /* an array of objects */
 };
 

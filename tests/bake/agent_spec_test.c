@@ -50,6 +50,7 @@ static void every_key_of_the_contract_is_known(void **state)
 {
 	(void)state;
 	check_right("{\"slug\": \"a\"}", &by_http);
+	check_right("{\"slug\": \"a\", \"model\": \"m\"}", &by_http);
 	check_right("{\"slug\": \"repo-bot\", \"model\": {\"provider\": \"gateway\","
 		    " \"model\": \"m\", \"temperature\": 1}, \"system\": \"x\","
 		    " \"sandbox\": null, \"subagents\": []}",
@@ -85,7 +86,7 @@ static const struct {
 	{"{}", "slug", "a string"},
 	{"{\"slug\": 5}", "slug", "a string"},
 	{"{\"slug\": \"No\"}", "slug", "lower-case letters"},
-	{"{\"slug\": \"a\", \"model\": \"x\"}", "model", "an object"},
+	{"{\"slug\": \"a\", \"model\": 1}", "model", "an object or a string"},
 	{"{\"slug\": \"a\", \"model\": {\"model\": 1}}", "model.model", "a string"},
 	{"{\"slug\": \"a\", \"system\": []}", "system", "a string"},
 	{"{\"slug\": \"a\", \"sandbox\": []}", "sandbox", "an object"},

@@ -20,6 +20,7 @@ static const struct schema keys[] = {
 	{"share", SCHEMA_NUMBER, .least = 0.5, .most = 2},
 	{"flag", SCHEMA_BOOL},
 	{"any", SCHEMA_OBJECT},
+	{"named", SCHEMA_NAMED},
 	{"inner", SCHEMA_OBJECT, .members = inner},
 	{"list", SCHEMA_OBJECTS, .members = inner},
 	{NULL},
@@ -47,6 +48,8 @@ static void what_fits_is_accepted(void **state)
 		       &err),
 		 &err);
 	check_ok(check("{\"share\": 2}", &err), &err);
+	check_ok(check("{\"named\": \"x\"}", &err), &err);
+	check_ok(check("{\"named\": {\"x\": 1}}", &err), &err);
 }
 
 static const struct {
@@ -56,6 +59,7 @@ static const struct {
 	const char *expected;
 	const char *says;
 } wrong_cases[] = {
+	{"{\"named\": 1}", ERR_INVALID, "at.named", "an object or a string", "found an integer"},
 	{"{\"colour\": 1}", ERR_INVALID, "at.colour", "a string", "found an integer"},
 	{"{\"colour\": \"blue\"}", ERR_INVALID, "at.colour", "one of red, green", "found \"blue\""},
 	{"{\"colours\": [\"red\", \"blue\"]}", ERR_INVALID, "at.colours[1]", "one of red, green",
