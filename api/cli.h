@@ -95,11 +95,15 @@ extern const struct cli_command cli_completion;
 extern const struct cli_command cli_manual;
 
 /* The options that every command has. */
+#define CLI_OPTION_CONFIG                                                                  \
+	{                                                                                  \
+		"config", "FILE",                                                          \
+			"the configuration; else HEARTH_CONFIG says which, and root's is " \
+			"/etc/hearth/hearth.json",                                         \
+			false                                                              \
+	}
 #define CLI_OPTION_DATA                                                                   \
-	{"config", "FILE",                                                                \
-	 "the configuration; else HEARTH_CONFIG says which, and root's is "               \
-	 "/etc/hearth/hearth.json",                                                       \
-	 false},                                                                          \
+	CLI_OPTION_CONFIG,                                                                \
 	{                                                                                 \
 		"data", "DIR",                                                            \
 			"the data directory; else HEARTH_DATA says which, and root's is " \

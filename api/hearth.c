@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 		return main_flush(0);
 	}
 	if (strcmp(name, "role") == 0)
-		return job_role_run(argc == 3 ? argv[2] : NULL);
+		return job_role_run(argc - 2, argv + 2);
 	command = commands_find(name);
 	return command ? main_run(command, argc - 2, argv + 2) : main_unknown(name);
 }

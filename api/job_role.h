@@ -5,5 +5,5 @@
  */
 #pragma once
 
-/* The exit code. */
-int job_role_run(const char *name);
+/* argv begins with the role's name. The exit code. */
+int job_role_run(int argc, char **argv);

@@ -122,7 +122,7 @@ static char *settings_program(const char *self_dir, const char *name)
 	return settings_join(libexec, name);
 }
 
-int settings_programs(struct cli *cli, struct err *err)
+static int settings_programs(struct cli *cli, struct err *err)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -244,6 +244,13 @@ int settings_load(struct cli *cli, struct err *err)
 	    settings_data_path(cli, err) < 0 || settings_programs(cli, err) < 0)
 		return -1;
 	return settings_map_bytes(cli, err);
+}
+
+int settings_role(struct cli *cli, struct err *err)
+{
+	if (settings_log(err) < 0 || settings_config(cli, err) < 0)
+		return -1;
+	return settings_programs(cli, err);
 }
 
 const char *settings_named(const char *name)

@@ -30,8 +30,8 @@
 /* Fill the cli's configuration and paths. */
 int settings_load(struct cli *cli, struct err *err) MUST_CHECK;
 
-/* Of those the programs beside this one alone. */
-int settings_programs(struct cli *cli, struct err *err) MUST_CHECK;
+/* The same for a role of ours, which is told where the store is. */
+int settings_role(struct cli *cli, struct err *err) MUST_CHECK;
 
 /* The log's part alone, in every process. */
 int settings_log(struct err *err) MUST_CHECK;

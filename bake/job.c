@@ -25,7 +25,9 @@ struct job {
 static int job_spawn(const struct job_request *request, int theirs, struct proc *out,
 		     struct err *err)
 {
-	static const char *const argv[] = {"hearth", "role", "bake", NULL};
+	/* Without one the list ends earlier. */
+	const char *option = request->config ? "--config" : NULL;
+	const char *const argv[] = {"hearth", "role", "bake", option, request->config, NULL};
 	const struct proc_spec spec = {
 		.path = request->program,
 		.argv = argv,

@@ -37,6 +37,7 @@
 
 struct job_request {
 	const char *program; /* the path of hearth */
+	const char *config;  /* the path of its configuration; NULL for the usual one */
 	struct store *store;
 	const char *bake_id;           /* it stays the same when the job is started again */
 	struct str spec;               /* JSON: an agent or its image */
@@ -47,9 +48,7 @@ struct job_request {
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */
-	const char *runtime;           /* or NULL */
-	bool plain_http;
-	const char *ca_file; /* or NULL */
+	const char *runtime;           /* or NULL: as the configuration has it */
 };
 
 enum job_phase { JOB_PULLING, JOB_RUNNING, JOB_EXPORTING };
@@ -141,9 +140,6 @@ int job_publish(struct meta *meta, const struct job_result *result, const struct
 /* The names alone: for an image that is known, as after a rollback. */
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
 		   const struct job_names *names, struct err *err) MUST_CHECK;
-
-/* A rebake that failed for good, or was cancelled: nobody finds what its steps made. */
-int job_drop(struct meta *meta, const char *bake_id, struct err *err) MUST_CHECK;
 
 void job_result_done(struct job_result *result);
 

@@ -24,8 +24,6 @@ struct job_order {
 	size_t host_count;
 	struct secrets secrets; /* owned */
 	const char *runtime;    /* or NULL */
-	bool plain_http;
-	const char *ca_file; /* or NULL */
 };
 
 json_t *job_request_format(const struct job_request *request);

@@ -145,8 +145,3 @@ int job_publish(struct meta *meta, const struct job_result *result, const struct
 	free(publication.keys);
 	return rc < 0 ? err_ctx(err, "publish the image") : 0;
 }
-
-int job_drop(struct meta *meta, const char *bake_id, struct err *err)
-{
-	return draft_drop(meta, str_of(bake_id), err);
-}

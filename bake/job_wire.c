@@ -3,7 +3,7 @@
  * job_wire.c - the documents of a job.
  *
  *	request    store, mapBytes, bakeId, spec (its text), base, previous,
- *	           rebake, fromStep, hosts, secrets (names), runtime, plainHttp, caFile
+ *	           rebake, fromStep, hosts, secrets (names), runtime
  *	progress   phase, step, of, text, done, cached, ms, bytes, size
  *	result     bakeId, rebake, digest, base, sizeBytes, steps, cachedSteps, unchanged, push;
  *	           and for the record: layers, createdMs, platform, slug, baseText, keys
@@ -75,8 +75,6 @@ json_t *job_request_format(const struct job_request *request)
 				  task_hosts_format(request->hosts, request->host_count));
 	(void)json_object_set_new(value, "secrets", job_secret_names(request->secrets));
 	json_set_text(value, "runtime", request->runtime);
-	json_set_bool(value, "plainHttp", request->plain_http);
-	json_set_text(value, "caFile", request->ca_file);
 	return value;
 }
 
@@ -98,13 +96,11 @@ int job_order_parse(struct str text, struct job_order *out, struct err *err)
 	    json_need_string(value, "", "bakeId", &bake_id, err) < 0 ||
 	    json_get_bool(value, "", "rebake", &out->rebake, err) < 0 ||
 	    job_get_size(value, "fromStep", &from_step, err) < 0 ||
-	    task_hosts_parse(value, &out->hosts, &out->host_count, err) < 0 ||
-	    json_get_bool(value, "", "plainHttp", &out->plain_http, err) < 0)
+	    task_hosts_parse(value, &out->hosts, &out->host_count, err) < 0)
 		return err_ctx(err, "request of a job");
 	out->bake_id = bake_id.ptr;
 	out->from_step = (size_t)from_step;
 	out->runtime = json_string_value(json_object_get(value, "runtime"));
-	out->ca_file = json_string_value(json_object_get(value, "caFile"));
 	return spec_parse(spec, &out->spec, err);
 }
 

@@ -28,7 +28,7 @@ struct job_work {
 	struct store *store;
 	struct lease *lease;
 	int contextfd;
-	struct credentials credentials; /* for the base's registry */
+	struct job_access access; /* to the base's registry */
 	struct cancel cancel;
 	struct cancel ended; /* tells the watcher to go */
 	struct buf out;      /* frames that were not sent yet */
@@ -239,7 +239,8 @@ static int work_open(struct job_work *work, struct err *err)
 		return err_ctx(err, "base");
 	if (store_open(&options, &work->store, err) < 0 ||
 	    lease_open(work->store, &work->lease, err) < 0 ||
-	    work->host->login(order->spec.base, &work->cancel, &work->credentials, err) < 0)
+	    work->host->access(work->host->ctx, order->spec.base, &work->cancel, &work->access,
+			       err) < 0)
 		return -1;
 	return work_open_context(work, err);
 }
@@ -260,11 +261,11 @@ static int work_bake(struct job_work *work, struct err *err)
 		.base = digest_equal(&order->base, &none) ? NULL : &order->base,
 		.no_host_files = true,
 		.unpublished = true,
-		.plain_http = order->plain_http,
-		.ca_file = order->ca_file,
-		.registry_user = str_of(work->credentials.user),
-		.registry_password = &work->credentials.password,
-		.runtime = order->runtime,
+		.places = work->access.places,
+		.registry_user = work->access.user,
+		.registry_password = work->access.password,
+		.runtime = order->runtime ? order->runtime : work->host->runtime,
+		.gc = work->host->gc,
 		.hosts = order->hosts,
 		.host_count = order->host_count,
 		.secrets = &order->secrets,
@@ -443,7 +444,6 @@ static void work_close(struct job_work *work)
 {
 	free(work->result.keys);
 	auto_close_release(&work->contextfd);
-	secret_done(&work->credentials.password);
 	lease_close(work->lease);
 	store_close(work->store);
 	job_order_done(&work->order);

@@ -2,19 +2,29 @@
 /* job_work.h - the other end of job.h: the role `bake` of the program hearth. */
 #pragma once
 
-#include "layers/base/cancel.h"
-#include "registry/credentials.h"
+#include "bake/gc.h"
+#include "layers/base/secret.h"
+#include "registry/places.h"
 
-/* Credentials for the registry of a reference; empty where there are none. */
-typedef int job_login_fn(struct str reference, const struct cancel *cancel, struct credentials *out,
-			 struct err *err);
+/* How the registry of a reference is reached. All of it is lent. */
+struct job_access {
+	struct str user; /* credentials, or empty */
+	const struct secret *password;
+	const struct places *places;
+};
+
+typedef int job_access_fn(void *ctx, struct str reference, const struct cancel *cancel,
+			  struct job_access *out, struct err *err);
 
 /* What the host has for a job. Borrowed. */
 struct job_host {
-	const char *worker_path; /* of hearth-worker */
-	const char *puller_path; /* of hearth-puller */
-	const char *agent_path;  /* of hearth-agent */
-	job_login_fn *login;
+	const char *worker_path;    /* of hearth-worker */
+	const char *puller_path;    /* of hearth-puller */
+	const char *agent_path;     /* of hearth-agent */
+	const char *runtime;        /* or NULL */
+	const struct gc_policy *gc; /* where space is short; or NULL */
+	job_access_fn *access;      /* asked once */
+	void *ctx;
 };
 
 /* Serve the request that comes on WORK_FD_ASKER. The exit code. */

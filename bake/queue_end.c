@@ -9,6 +9,7 @@
 #include "bake/queue_priv.h"
 
 #include "bake/fault.h"
+#include "layers/draft.h"
 #include "layers/journal.h"
 
 int queue_tell(struct meta *meta, const char *type, const struct bakes_record *record, json_t *data,
@@ -194,6 +195,8 @@ static int queue_fail(struct meta *meta, struct bakes_record *record, json_t *st
 			return -1;
 	}
 	if (record->rebake) {
+		if (draft_drop(meta, str_of(record->id), err) < 0)
+			return -1;
 		status_set_rebake(status, record->id, "failed", now_ms, record->error);
 		if (queue_tell(meta, "image.rebakeFailed", record, queue_error_data(record->error),
 			       now_ms, err) < 0)

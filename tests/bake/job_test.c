@@ -20,11 +20,11 @@
 #define ENV_SPEC \
 	"{\"slug\":\"a\",\"sandbox\":{\"image\":{\"base\":\"scratch\",\"steps\":[\"ENV A=1\"]}}}"
 
-static int play_login(struct str reference, const struct cancel *cancel, struct credentials *out,
-		      struct err *err)
+static int play_access(void *ctx, struct str reference, const struct cancel *cancel,
+		       struct job_access *out, struct err *err)
 {
-	(void)reference, (void)cancel, (void)err;
-	*out = (struct credentials){0};
+	(void)ctx, (void)reference, (void)cancel, (void)err;
+	*out = (struct job_access){0};
 	return 0;
 }
 
@@ -85,7 +85,7 @@ static int play_log(void)
 
 static int play_job(void)
 {
-	static const struct job_host host = {"none", "none", "none", play_login};
+	static const struct job_host host = {.access = play_access};
 	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
 	AUTO(json) json_t *request = NULL;
 	char peek[4096];

@@ -10,6 +10,7 @@
  *	base=DIGEST       what the base was for the version before
  *	rebake=STEP       bake anew from that step on; 0 for all of them
  *	id=ID             of the bake; without one it gets its own, and a record
+ *	config=FILE
  *	host=NAME=ADDR:PORT
  *	secret=ID:VALUE
  *	keep=FILE         wait with publishing until the file is there
@@ -78,6 +79,10 @@ static int parent_set(struct parent *parent, const char *argument, struct err *e
 		return str_take_number(&value, &parent->names.version) ? 0 : -1;
 	if (str_equal(name, STR("id"))) {
 		parent->request.bake_id = value.ptr;
+		return 0;
+	}
+	if (str_equal(name, STR("config"))) {
+		parent->request.config = value.ptr;
 		return 0;
 	}
 	if (str_equal(name, STR("host"))) {

@@ -61,6 +61,14 @@ said=$(job "$work/c.json" secret=s:hunter2)
 holds "a secret reaches the step that asks for it" "$said" '^log .*\*\*\*|^7$'
 check "a secret is in no file of ours" bash -c '! grep -rqs hunter2 "$1"' - "$HEARTH_DATA"
 
+# Where registries are, the configuration says.
+start_registry
+push "$work/tiny:latest" hub/base:1
+jq -n --arg url "http://$registry/hub" '{registry: {mirrors: {"registry.test": [$url]}}}' >"$work/config.json"
+agent "$work/mirrored.json" registry.test/base:1 'ENV A=1'
+said=$(job "$work/mirrored.json" config="$work/config.json")
+holds "a job asks the mirrors of the configuration" "$said" '^result '
+
 # A job that is cancelled, or whose parent dies, or that dies itself, leaves nothing.
 agent "$work/d.json" base:1 'RUN echo first; echo 1 >/one' 'RUN echo begun; sleep 100'
 begin() # starts a job, and sets parent to its process
