@@ -6,21 +6,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static int scene_setup(void **state)
-{
-	static struct scene scene;
-
-	scene_open(&scene);
-	*state = &scene;
-	return 0;
-}
-
-static int scene_teardown(void **state)
-{
-	scene_close(*state);
-	return 0;
-}
-
 struct names {
 	char text[AHEAD_NAMES][16];
 	const char *at[AHEAD_NAMES];

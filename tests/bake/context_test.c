@@ -7,21 +7,6 @@
 #include <sys/un.h>
 #include <sys/xattr.h>
 
-static int scene_setup(void **state)
-{
-	static struct scene scene;
-
-	scene_open(&scene);
-	*state = &scene;
-	return 0;
-}
-
-static int scene_teardown(void **state)
-{
-	scene_close(*state);
-	return 0;
-}
-
 static struct digest digest_source(const struct scene *scene, const char *source)
 {
 	struct digest digest;

@@ -5,21 +5,6 @@
 
 #include <sys/sysmacros.h>
 
-static int scene_setup(void **state)
-{
-	static struct scene scene;
-
-	scene_open(&scene);
-	*state = &scene;
-	return 0;
-}
-
-static int scene_teardown(void **state)
-{
-	scene_close(*state);
-	return 0;
-}
-
 /* context/NAME for each, directories where a slash ends it; the list ends with NULL. */
 static void make(const struct scene *scene, const char *const *names)
 {

@@ -8,21 +8,6 @@
 
 #define SKIPPED 125
 
-static int scene_setup(void **state)
-{
-	static struct scene scene;
-
-	scene_open(&scene);
-	*state = &scene;
-	return 0;
-}
-
-static int scene_teardown(void **state)
-{
-	scene_close(*state);
-	return 0;
-}
-
 static struct copy_spec make_spec(const struct scene *scene, const char *const *sources,
 				  size_t count, const char *destination)
 {

@@ -110,3 +110,19 @@ static inline void scene_close(struct scene *scene)
 	(void)close(scene->fd);
 	(void)nftw(scene->path, scene_remove, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
+
+/* For cmocka: one scene a test, as its state. */
+static inline int scene_setup(void **state)
+{
+	static struct scene scene;
+
+	scene_open(&scene);
+	*state = &scene;
+	return 0;
+}
+
+static inline int scene_teardown(void **state)
+{
+	scene_close(*state);
+	return 0;
+}

@@ -24,14 +24,7 @@ hearth export mine:1 "docker-archive:$work/docker.tar" >/dev/null 2>&1
 same "skopeo reads a docker-archive's config as ours" \
 	"$(skopeo inspect --config "docker-archive:$work/docker.tar:mine:1" | diff_ids)" "$ids"
 check "and GNU tar lists it" tar -tf "$work/docker.tar"
-cat >"$work/storage.conf" <<CONF
-[storage]
-driver = "vfs"
-runroot = "$work/run"
-graphroot = "$work/containers"
-CONF
-export CONTAINERS_STORAGE_CONF=$work/storage.conf
-podman=(podman --cgroup-manager cgroupfs)
+own_storage
 check "podman loads the docker-archive" "${podman[@]}" load -q -i "$work/docker.tar"
 same "as the image that its config names" "$("${podman[@]}" image inspect docker.io/library/mine:1 | jq -r '.[0].Id')" \
 	"${config#sha256:}"

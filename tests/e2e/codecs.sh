@@ -64,17 +64,9 @@ for layer in $(manifest "$work/gzip:x" | jq -r '.layers[1:][].digest' | cut -d: 
 	same "layer $judged: so does zlib" "sha256:$(python3 -c 'import gzip, sys, hashlib; print(hashlib.sha256(gzip.open(sys.argv[1]).read()).hexdigest())' "$work/gzip/blobs/sha256/$layer")" "$diff_id"
 done
 umoci unpack --image "$work/gzip:x" "$work/bundle" >/dev/null
-skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/zstd:x" "oci:$work/again:x"
-umoci unpack --image "$work/again:x" "$work/other" >/dev/null
+unpack "$work/zstd:x" "$work/other"
 same "umoci unpacks what it does of the zstd image" "$("$here/listing.py" "$work/bundle/rootfs")" "$("$here/listing.py" "$work/other/rootfs")"
-cat >"$work/storage.conf" <<CONF
-[storage]
-driver = "vfs"
-runroot = "$work/run"
-graphroot = "$work/containers"
-CONF
-export CONTAINERS_STORAGE_CONF=$work/storage.conf
-podman=(podman --cgroup-manager cgroupfs)
+own_storage
 image=$("${podman[@]}" pull -q "oci:$work/gzip:x" | tail -n 1)
 # The root itself is in no layer here: podman gives it a mode of its own.
 below() # ROOT

@@ -92,11 +92,7 @@ refused "by a bake, too" 65 'byte|large|limit|ceiling|max' hearth bake "$work/bo
 check "what is below it is taken" hearth pull "oci:$work/bomb:1" --max-layer-bytes 2Gi
 
 # A disk of its own that runs full.
-truncate -s 160M "$work/disk"
-mkfs.ext4 -q -m 0 "$work/disk"
-mkdir "$work/mnt"
-mount -o loop "$work/disk" "$work/mnt"
-export HEARTH_DATA=$work/mnt/data
+own_disk 160M
 spec "$work/layer.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=100 2>/dev/null"
 refused "a disk that is full in the middle of a layer" 74 'space' hearth bake "$work/layer.json"
 spec "$work/step.json" "$base" "RUN dd if=/dev/urandom of=/big bs=1M count=300"

@@ -34,21 +34,8 @@ hiding=$work/hiding
 mkdir -p "$hiding"/{testdir,folder{1..5},d/e,keep}
 touch "$hiding"/{source.txt,other.txt,README.md,README-secret.md,a.md,x.log,test3.txt,testdir/test{1,2}.txt,folder{1..5}/f,d/source.txt,d/e/x.log,keep/x.log,keep/a}
 
-# Stores of their own, and no service: the host's containers are not touched.
-cat >"$work/storage.conf" <<CONF
-[storage]
-driver = "vfs"
-runroot = "$work/run"
-graphroot = "$work/containers"
-CONF
-export CONTAINERS_STORAGE_CONF=$work/storage.conf BUILDAH_ISOLATION=chroot
+own_storage
 skopeo --insecure-policy copy -q "oci:$work/base:latest" containers-storage:localhost/differential
-
-listing() # ROOT
-{
-	# What each tool makes for the steps' own sake, and mounts over, is nobody's content.
-	"$here/listing.py" "$1" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
-}
 
 context_of() # CASE
 {
@@ -72,8 +59,7 @@ by_hearth() # CASE: the same
 {
 	hearth bake "$work/cases/$1/spec.json" --context "$(context_of "$1")" --output "oci:$work/image:case$1" \
 		>/dev/null 2>"$work/bake.log" || { tail -n 3 "$work/bake.log"; return 0; }
-	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/image:case$1" "oci:$work/gzip:case$1"
-	umoci unpack --image "$work/gzip:case$1" "$work/bundle" >/dev/null
+	unpack "$work/image:case$1" "$work/bundle"
 	listing "$work/bundle/rootfs"
 	skopeo inspect --config "oci:$work/image:case$1" | jq -cS '.config | {Env, WorkingDir}'
 	rm -rf "$work/bundle"

@@ -7,11 +7,7 @@ base=$(tiny_base)
 same "where there is no store nothing takes space" "$(hearth du --json | jq -c '[.bytes, .images]')" '[0,[]]'
 
 # A file system of its own: what it has less afterwards is what the store takes.
-truncate -s 600M "$work/disk"
-mkfs.ext4 -q -m 0 "$work/disk"
-mkdir "$work/mnt"
-mount -o loop "$work/disk" "$work/mnt"
-export HEARTH_DATA=$work/mnt/data
+own_disk 600M
 used() # bytes of the file system
 {
 	sync -f "$work/mnt"

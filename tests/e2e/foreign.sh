@@ -11,13 +11,7 @@ tar -C "$work/things" --owner 0 --group 0 --sort name -cf "$work/things.tar" opt
 "$here/image.py" "$work/base:latest" tiny "$work/things.tar" >/dev/null
 start_registry
 
-cat >"$work/storage.conf" <<CONF
-[storage]
-driver = "vfs"
-runroot = "$work/run"
-graphroot = "$work/containers"
-CONF
-export CONTAINERS_STORAGE_CONF=$work/storage.conf
+own_storage
 # Without what containers/image remembers of this host's blobs: it would name one that is there already.
 alone() # COMMAND...
 {

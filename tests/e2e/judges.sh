@@ -48,29 +48,15 @@ spec "$work/spec.json" "oci:$work/base:latest" "${steps[@]}"
 digest=$(bake "$work/spec.json" --context "$work/context" --output "oci:$work/image:latest")
 holds "the steps make an image" "$digest" '^sha256:'
 
-# Stores of their own, and no service: the host's containers are not touched.
-cat >"$work/storage.conf" <<CONF
-[storage]
-driver = "vfs"
-runroot = "$work/run"
-graphroot = "$work/containers"
-CONF
-export CONTAINERS_STORAGE_CONF=$work/storage.conf BUILDAH_ISOLATION=chroot
+own_storage
 skopeo --insecure-policy copy -q "oci:$work/base:latest" containers-storage:localhost/judge-base
 buildah bud -q --layers --network host -t judge -f "$work/Containerfile" "$work/context" >"$work/buildah.log" 2>&1 ||
 	{ cat "$work/buildah.log"; not_ok "buildah builds the same steps"; finish; }
 container=$(buildah from judge)
-listing() # ROOT
-{
-	# What each tool makes for the steps' own sake, and mounts over, is nobody's content.
-	"$here/listing.py" "$1" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
-}
 listing "$(buildah mount "$container")" >"$work/of-buildah"
 
-skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/image:latest" "oci:$work/gzip:latest"
-umoci unpack --image "$work/gzip:latest" "$work/bundle" >/dev/null
+unpack "$work/image:latest" "$work/bundle"
 listing "$work/bundle/rootfs" >"$work/of-umoci"
-podman=(podman --cgroup-manager cgroupfs)
 image=$("${podman[@]}" pull -q "oci:$work/image:latest" | tail -n 1)
 listing "$("${podman[@]}" image mount "$image")" >"$work/of-podman"
 

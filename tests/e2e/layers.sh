@@ -37,9 +37,7 @@ names() # of the last layer, sorted, as ./-less paths
 
 files() # unpacked by umoci into $work/bundle/rootfs
 {
-	rm -rf "$work/gzip" "$work/bundle"
-	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/out:x" "oci:$work/gzip:x"
-	umoci unpack --image "$work/gzip:x" "$work/bundle" >/dev/null
+	unpack "$work/out:x" "$work/bundle"
 	rootfs=$work/bundle/rootfs
 }
 

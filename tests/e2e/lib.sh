@@ -146,6 +146,41 @@ tiny_base() # a base of busybox alone, as oci:...
 	echo "oci:$work/tiny:latest"
 }
 
+unpack() # LAYOUT:TAG BUNDLE: by umoci, which reads no zstd; the files are in BUNDLE/rootfs
+{
+	rm -rf "$work/as-gzip" "$2"
+	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$1" "oci:$work/as-gzip:x"
+	umoci unpack --image "$work/as-gzip:x" "$2" >/dev/null
+}
+
+# What each tool makes for the steps' own sake, and mounts over, is nobody's content.
+listing() # ROOT: its files as text
+{
+	"$here/listing.py" "$1" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
+}
+
+own_storage() # of podman, buildah and skopeo: the host's containers are not touched; sets podman
+{
+	cat >"$work/storage.conf" <<CONF
+[storage]
+driver = "vfs"
+runroot = "$work/run"
+graphroot = "$work/containers"
+CONF
+	export CONTAINERS_STORAGE_CONF=$work/storage.conf BUILDAH_ISOLATION=chroot
+	# shellcheck disable=SC2034 # for the cases
+	podman=(podman --cgroup-manager cgroupfs)
+}
+
+own_disk() # SIZE: an ext4 at $work/mnt, and the data directory on it
+{
+	truncate -s "$1" "$work/disk"
+	mkfs.ext4 -q -m 0 "$work/disk"
+	mkdir "$work/mnt"
+	mount -o loop "$work/disk" "$work/mnt"
+	export HEARTH_DATA=$work/mnt/data
+}
+
 debian_base() # made once a build tree; sets debian to a layout
 {
 	debian=$HEARTH_E2E/debian
@@ -164,6 +199,13 @@ while True:
     except OSError:
         pass
 PY
+}
+
+serve_files() # DIRECTORY: over HTTP on loopback; sets port
+{
+	port=$(free_port)
+	serve python3 -m http.server --bind 127.0.0.1 --directory "$1" "$port"
+	wait_for 60 curl -fsS "http://127.0.0.1:$port/"
 }
 
 start_registry() # sets registry to HOST:PORT; blobs lie in $work/registry

@@ -6,9 +6,7 @@
 base=$(tiny_base)
 mkdir "$work/www"
 echo flag >"$work/www/flag"
-port=$(free_port)
-serve python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$port"
-wait_for 60 curl -fsS "http://127.0.0.1:$port/flag"
+serve_files "$work/www"
 spec "$work/a.json" "$base" "RUN head -c 16 /dev/urandom | sha256sum > /one" "RUN cp /one /two" \
 	"RUN wget -q -O /flag http://flag.example.test/flag && cat /one > /three"
 up=(--add-host "flag.example.test=127.0.0.1:$port")
@@ -16,10 +14,9 @@ down=(--add-host flag.example.test=127.0.0.1:1)
 
 agree() # SENTENCE: bakes, and all three files of the image are one generation
 {
-	rm -rf "$work/image" "$work/gzip" "$work/bundle"
+	rm -rf "$work/image"
 	bake "$work/a.json" "${up[@]}" --output "oci:$work/image:x" >/dev/null
-	skopeo --insecure-policy copy -q --dest-compress-format gzip "oci:$work/image:x" "oci:$work/gzip:x"
-	umoci unpack --image "$work/gzip:x" "$work/bundle" >/dev/null
+	unpack "$work/image:x" "$work/bundle"
 	same "$1" "$(cat "$work/bundle/rootfs/one" "$work/bundle/rootfs/two" "$work/bundle/rootfs/three" | sort -u | wc -l)" 1
 }
 

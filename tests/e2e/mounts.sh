@@ -137,7 +137,8 @@ absent()
 }
 hashed() # what anybody could make of a guess; $sum itself is in steps above
 {
-	local raw=$(printf %s "$sum" | sed 's/../\\x&/g')
+	local raw
+	raw=$(printf %s "$sum" | sed 's/../\\x&/g')
 	! LC_ALL=C grep -rqaP "$raw" "$HEARTH_DATA"
 }
 run "RUN --mount=type=secret,id=token,env=T --mount=type=secret,id=token,target=/t cat /t >/dev/null; exit 3" "${given[@]}" >/dev/null || true

@@ -6,9 +6,7 @@
 base=$(tiny_base)
 mkdir "$work/www"
 echo served >"$work/www/page"
-port=$(free_port)
-serve python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$port"
-wait_for 60 curl -fsS "http://127.0.0.1:$port/page"
+serve_files "$work/www"
 links=$(ip -o link | wc -l)
 rules=$(nft list ruleset)
 

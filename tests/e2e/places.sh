@@ -49,9 +49,7 @@ check "to push, too" apart push "$there/team/tiny:1" "$there/pushed:1"
 
 mkdir "$work/www"
 echo served >"$work/www/page"
-port=$(free_port)
-serve python3 -m http.server --bind 127.0.0.1 --directory "$work/www" "$port"
-wait_for 60 curl -fsS "http://127.0.0.1:$port/page"
+serve_files "$work/www"
 configure "{egress: {hosts: {\"pages.example.test\": \"127.0.0.1:$port\"}}}"
 spec "$work/page.json" "$base" 'RUN wget -q -O - http://pages.example.test/page | grep -q served'
 check "a host has its place from the configuration" bake "$work/page.json"

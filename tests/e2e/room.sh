@@ -4,11 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 base=$(tiny_base)
-truncate -s 160M "$work/disk"
-mkfs.ext4 -q -m 0 "$work/disk"
-mkdir "$work/mnt"
-mount -o loop "$work/disk" "$work/mnt"
-export HEARTH_DATA=$work/mnt/data
+own_disk 160M
 available() # bytes
 {
 	df --output=avail -B1 "$work/mnt" | tail -n 1
