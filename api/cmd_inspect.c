@@ -95,7 +95,6 @@ static int run(struct cli *cli, struct err *err)
 {
 	AUTO(store) struct store *store = NULL;
 	auto_lookup struct lookup image = LOOKUP_INIT;
-
 	AUTO(json) json_t *platforms = NULL;
 
 	if (lookup_named(cli, &store, &image, err) < 0 ||

@@ -5,7 +5,6 @@
 #include "api/lookup.h"
 #include "bake/gc.h"
 #include "layers/base/array.h"
-#include "layers/digest_set.h"
 #include "registry/tag.h"
 
 #include <string.h>

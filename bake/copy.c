@@ -5,7 +5,6 @@
 #include "bake/mode_priv.h"
 #include "bake/shortcut_priv.h"
 #include "bake/sources_priv.h"
-#include "layers/base/fd.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -34,9 +34,3 @@ struct task_layer *from_layers(const struct state *state);
 int from_resolve(struct str reference, const struct spec *spec, const struct bake_options *options,
 		 const struct asker *asker, struct from *out, struct err *err) MUST_CHECK;
 void from_done(struct from *from);
-
-static inline void auto_from_release(struct from *slot)
-{
-	from_done(slot);
-}
-#define auto_from AUTO(from)

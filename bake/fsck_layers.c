@@ -4,12 +4,10 @@
 
 #include "bake/asker.h"
 #include "bake/convert_request.h"
-#include "bake/roots.h"
 #include "layers/base/array.h"
 #include "layers/blob.h"
 #include "layers/proof.h"
 #include "layers/step.h"
-#include "layers/tree.h"
 #include "registry/document.h"
 
 #define LAYERS_BATCH ((size_t)128) /* of one worker */

@@ -15,7 +15,6 @@
 #include "bake/mask.h"
 
 #include "layers/base/clock.h"
-#include "layers/base/fd.h"
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
 

@@ -5,7 +5,6 @@
  */
 #include "bake/mount.h"
 
-#include "bake/expand.h"
 #include "bake/mount_fields_priv.h"
 #include "bake/state.h"
 #include "layers/base/path.h"

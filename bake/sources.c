@@ -202,16 +202,14 @@ static bool sources_hides(struct sources *walk, struct str clean)
 {
 	struct str path = sources_relative(clean);
 	enum ignore_verdict verdict = IGNORE_SEEN;
+	auto_close int fd = -1;
+	struct err ignored;
 
 	if (path.len > 0)
 		verdict = ignore_judge(&walk->ignore, path, &walk->hidden_by);
 	if (verdict != IGNORE_HIDDEN_TOP)
 		return verdict == IGNORE_HIDDEN;
-
-	struct err ignored;
-	auto_close int fd =
-		fd_open_in_root(walk->spec->fd, clean.ptr, O_PATH | O_DIRECTORY, 0, &ignored);
-
+	fd = fd_open_in_root(walk->spec->fd, clean.ptr, O_PATH | O_DIRECTORY, 0, &ignored);
 	return fd < 0;
 }
 

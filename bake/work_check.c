@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work_check.c - the role that compares layers with their tars and trees. */
 #include "bake/convert_request.h"
-#include "bake/fsck_priv.h"
 #include "bake/work.h"
 #include "bake/work_call.h"
 #include "layers/blob.h"

@@ -5,7 +5,6 @@
 #include "bake/expand.h"
 #include "bake/state.h"
 #include "bake/work.h"
-#include "layers/base/fd.h"
 
 #include <fcntl.h>
 #include <stdio.h>

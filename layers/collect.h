@@ -9,8 +9,8 @@
  *	4 collect_sweep()      the rest goes: trees, blobs, chunks, frames
  *
  * Nothing that a lease (lease.h) holds is removed. Others are kept waiting for
- * one transaction at a time, of COLLECT_BATCH_BYTES at most; chunks go only
- * while no write session is open.
+ * one transaction at a time, of a batch (collect_priv.h); chunks go only while
+ * no write session is open.
  *
  * Durability: whatever moment it is killed at, the store is whole, and the next
  * collection goes on. Trees go before their space is counted, records before

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff_entry.c - what goes into the tar, and how the upper file is sealed to equal it. */
 #include "layers/base/fd.h"
-#include "layers/base/path.h"
 #include "layers/diff_priv.h"
 
 #include <fcntl.h>

@@ -14,7 +14,6 @@
 
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
-#include "layers/blob_priv.h"
 #include "layers/codec_priv.h"
 
 #define JOBS_SPARE 14 /* for when the collector waits for a disk, or somebody for a core */

@@ -4,7 +4,6 @@
 
 #include "layers/base/log.h"
 #include "registry/range_priv.h"
-#include "registry/refusal_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "registry/helper.h"
 
 #include "layers/base/clock.h"
-#include "layers/base/fd.h"
 #include "layers/base/proc.h"
 
 #include <fcntl.h>

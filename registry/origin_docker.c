@@ -12,7 +12,6 @@
  * compressed, and then read once for theirs.
  */
 #include "layers/layer.h"
-#include "registry/layout_priv.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"
 #include "registry/tar_index_priv.h"

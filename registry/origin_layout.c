@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* origin_layout.c - oci: a directory in the OCI image layout. */
-#include "layers/base/fd.h"
 #include "registry/layout_priv.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"

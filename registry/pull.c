@@ -11,7 +11,6 @@
  * A crash before 5 leaves blobs and trees that the next pull finds, and no name.
  */
 #include "layers/base/clock.h"
-#include "registry/layout.h"
 #include "registry/pull_priv.h"
 #include "registry/transport.h"
 

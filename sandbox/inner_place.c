@@ -2,7 +2,6 @@
 /* inner_place.c - where inner mounts go, and places for those that have none. */
 #include "sandbox/inner_priv.h"
 
-#include "layers/base/fd.h"
 #include "layers/base/path.h"
 #include "layers/implied.h"
 #include "sandbox/machine.h"

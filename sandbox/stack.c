@@ -2,7 +2,6 @@
 #include "sandbox/stack_priv.h"
 
 #include "layers/base/clock.h"
-#include "layers/base/fd.h"
 #include "layers/base/room.h"
 #include "layers/implied.h"
 #include "sandbox/ovl_priv.h"
