@@ -36,10 +36,9 @@ int appended_version(void *ctx, struct meta *meta, const struct agent *agent,
 	struct spec_rebake rebake = {.cron = STR("")};
 	struct queue_version put = {.agent_id = str_of(agent->id),
 				    .slug = str_of(agent->slug),
-				    .version = version->number,
-				    .has_image = json_is_object(image)};
+				    .version = version->number};
 
-	if (put.has_image &&
+	if (json_is_object(image) &&
 	    (appended_base(image, &base, err) < 0 || appended_rebake(image, &rebake, err) < 0))
 		return -1;
 	put.base = buf_str(&base);

@@ -89,14 +89,14 @@ static void bakes_set_members(const struct bakes_record *record, json_t *documen
 {
 	bool ended = record->steps > 0;
 
-	bakes_set(document, "id", json_string(record->id));
-	bakes_set(document, "agentId", json_string(record->agent_id));
-	bakes_set(document, "slug", json_string(record->slug));
-	bakes_set(document, "version", json_integer(record->version));
+	json_set_text(document, "id", record->id);
+	json_set_text(document, "agentId", record->agent_id);
+	json_set_text(document, "slug", record->slug);
+	json_set_int(document, "version", record->version);
 	bakes_set(document, "base", json_from_str(record->base_name));
-	bakes_set(document, "rebake", json_boolean(record->rebake));
+	json_set_bool(document, "rebake", record->rebake);
 	bakes_set_number(document, "fromStep", record->from_step);
-	bakes_set(document, "state", json_string(bakes_state_name(record->state)));
+	json_set_text(document, "state", bakes_state_name(record->state));
 	bakes_set_number(document, "attempt", (uint64_t)record->attempt);
 	bakes_set_time(document, "createdAt", record->created_ms);
 	bakes_set_time(document, "startedAt", record->started_ms);
@@ -271,7 +271,7 @@ int bakes_put(struct meta *meta, const struct bakes_record *record, struct err *
 	AUTO(json)
 	json_t *document = record->document ? json_deep_copy(record->document) : json_object();
 
-	bakes_set(document, "v", json_integer(1));
+	json_set_int(document, "v", 1);
 	bakes_set_members(record, document);
 	bakes_set_if(document, "cancelling", record->cancelling, json_true());
 	if (meta_put(meta, BAKES, str_of(record->id), document, err) < 0 ||

@@ -2,6 +2,8 @@
 #include "bake/maker_job.h"
 
 #include "bake/agent.h"
+#include "bake/image.h"
+#include "layers/base/clock.h"
 #include "registry/tag.h"
 
 #include <poll.h>
@@ -24,6 +26,9 @@ struct maker_job_run {
 	const struct job_result *result; /* of the job, once it has told */
 	struct maker_result *out;
 	struct err *err;
+	int64_t end_ms; /* on the monotonic clock; 0 for never */
+	bool leaving;   /* it was told to stop, */
+	bool late;      /* since its time was over */
 };
 
 static int maker_job_read_spec(struct store *store, const struct bakes_record *record,
@@ -60,10 +65,12 @@ static void maker_job_fail(const struct maker_job_run *run, const struct job_err
 	struct str tail = error->log_tail;
 	struct err ignored;
 
-	out->terminal = error->terminal;
+	out->terminal = error->terminal || run->late;
 	out->step = error->step;
 	out->exit_code = error->exit_code;
 	*run->err = error->why;
+	if (run->late)
+		(void)err_set(run->err, ERR_TIMEOUT, "not done in the time that a bake may take");
 	buf_clear(&out->log_tail);
 	if (tail.len > JOB_TAIL_MAX)
 		tail = str_skip(tail, tail.len - JOB_TAIL_MAX);
@@ -114,19 +121,38 @@ static int maker_job_read(struct maker_job_run *run)
 	return ended;
 }
 
-/* Until its last event. One that is to be cancelled has its time to clean up. */
+/* For poll(): -1 is for ever. */
+static int maker_job_left_ms(const struct maker_job_run *run)
+{
+	int64_t left_ms = run->end_ms - clock_monotonic_ms();
+
+	if (run->end_ms == 0 || run->leaving)
+		return -1;
+	return left_ms < 0 ? 0 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
+}
+
+/* Until it has something to say. It is told once to stop, and has its time to clean up. */
+static void maker_job_await(struct maker_job_run *run, const struct cancel *cancel)
+{
+	struct pollfd fds[] = {
+		{.fd = job_fd(run->job), .events = POLLIN},
+		{.fd = run->leaving ? -1 : cancel_fd(cancel), .events = POLLIN},
+	};
+	int ready = poll(fds, 2, maker_job_left_ms(run));
+
+	if (run->leaving || (ready != 0 && !cancel_is_raised(cancel)))
+		return;
+	run->late = !cancel_is_raised(cancel);
+	run->leaving = true;
+	job_cancel(run->job);
+}
+
 static int maker_job_listen(struct maker_job_run *run, const struct cancel *cancel)
 {
-	struct pollfd fds[] = {{.fd = job_fd(run->job), .events = POLLIN},
-			       {.fd = cancel_fd(cancel), .events = POLLIN}};
 	int ended = maker_job_read(run);
 
 	while (ended == 0) {
-		if (fds[1].fd >= 0 && cancel_is_raised(cancel)) {
-			job_cancel(run->job);
-			fds[1].fd = -1;
-		}
-		(void)poll(fds, 2, -1);
+		maker_job_await(run, cancel);
 		ended = maker_job_read(run);
 	}
 	return ended < 0 ? -1 : 0;
@@ -146,8 +172,8 @@ static int maker_job_push(const struct maker_job_options *options, const struct 
 			return err_set(err, ERR_UNSUPPORTED,
 				       "image.push: nothing is pushed by this daemon");
 		}
-		if (options->push(options->push_ctx, json_str(reference), &result->image, cancel,
-				  err) < 0)
+		if (options->push(options->ctx, json_str(reference), &result->image, cancel, err) <
+		    0)
 			return err_ctx(err, "push %s", json_string_value(reference));
 	}
 	return 0;
@@ -159,17 +185,15 @@ struct maker_job_kept {
 	const struct job_result *result; /* of the job */
 };
 
-static int maker_job_make(struct maker *maker, const struct maker_order *order,
-			  const struct maker_ear *ear, const struct cancel *cancel,
-			  struct maker_result *out, struct err *err)
+static int maker_job_start(const struct maker_job_options *options, const struct maker_order *order,
+			   struct job **out, struct err *err)
 {
-	const struct maker_job_options *options = maker_job_options(maker);
 	auto_buf struct buf spec = BUF_INIT(AGENT_SPEC_MAX);
+	auto_secrets struct secrets secrets = {0};
 	struct job_request request = options->request;
-	struct maker_job_run run = {.ear = ear, .out = out, .err = err};
-	struct maker_job_kept *kept;
 
-	if (maker_job_read_spec(request.store, order->record, &spec, err) < 0)
+	if (maker_job_read_spec(request.store, order->record, &spec, err) < 0 ||
+	    (options->secrets && options->secrets(options->ctx, &secrets, err) < 0))
 		return -1;
 	request.bake_id = order->record->id;
 	request.spec = buf_str(&spec);
@@ -177,8 +201,22 @@ static int maker_job_make(struct maker *maker, const struct maker_order *order,
 	request.previous = order->previous;
 	request.rebake = order->record->rebake;
 	request.from_step = order->record->from_step;
-	if (job_start(&request, &run.job, err) < 0)
+	request.secrets = &secrets;
+	return job_start(&request, out, err);
+}
+
+static int maker_job_make(struct maker *maker, const struct maker_order *order,
+			  const struct maker_ear *ear, const struct cancel *cancel,
+			  struct maker_result *out, struct err *err)
+{
+	const struct maker_job_options *options = maker_job_options(maker);
+	struct maker_job_run run = {.ear = ear, .out = out, .err = err};
+	struct maker_job_kept *kept;
+
+	if (maker_job_start(options, order, &run.job, err) < 0)
 		return -1;
+	if (options->timeout_ms > 0)
+		run.end_ms = clock_monotonic_ms() + options->timeout_ms;
 	kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		abort();
@@ -207,6 +245,18 @@ static int maker_job_publish(struct maker *maker, struct meta *meta,
 	return job_publish(meta, kept->result, &ours, err);
 }
 
+/* 0 where it is known, ERR_GONE where it was collected. */
+static int maker_job_check_known(struct meta *meta, const struct digest *image, struct err *err)
+{
+	auto_image struct image known = {0};
+	char text[DIGEST_TEXT_MAX];
+	int found = image_find(meta, image, &known, err);
+
+	if (found == 0)
+		return err_set(err, ERR_GONE, "image %s is no more", digest_format(image, text));
+	return found < 0 ? -1 : 0;
+}
+
 /* The platform is that of the image which has the name now. */
 static int maker_job_restore(struct maker *maker, struct meta *meta, const struct digest *image,
 			     const struct maker_names *names, struct err *err)
@@ -217,7 +267,8 @@ static int maker_job_restore(struct maker *maker, struct meta *meta, const struc
 	int found;
 
 	(void)maker;
-	if (job_format_name(ours.slug, ours.version, &name, err) < 0)
+	if (maker_job_check_known(meta, image, err) < 0 ||
+	    job_format_name(ours.slug, ours.version, &name, err) < 0)
 		return -1;
 	found = tag_find_only(meta, buf_str(&name), &tag, err);
 	if (found == 0)

@@ -58,8 +58,7 @@ struct queue_version {
 	struct str agent_id;
 	struct str slug;
 	int64_t version;
-	bool has_image;
-	struct str base; /* as the spec calls it, with its platform */
+	struct str base; /* as the spec calls it, with its platform; "" where it has no image */
 };
 
 /*

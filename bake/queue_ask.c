@@ -33,7 +33,7 @@ int queue_put(struct queue *queue, struct meta *meta, const struct queue_version
 				      .base_name = version->base,
 				      .created_ms = queue_now_ms(queue)};
 
-	if (!version->has_image)
+	if (version->base.len == 0)
 		return status_put(meta, status, err);
 	queue_copy_id(version->agent_id, record.agent_id);
 	(void)snprintf(record.slug, sizeof(record.slug), STR_FMT, STR_ARG(version->slug));

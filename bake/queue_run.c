@@ -132,7 +132,10 @@ static int queue_begin(struct queue_slot *slot, const struct turn *turn,
 struct queue_hearing {
 	struct queue_work *work;
 	struct bake_log log;
-	size_t step; /* the one that the log is at */
+	size_t step;       /* the one that the log is at */
+	const char *phase; /* what is shown, here and below; "" for nothing yet */
+	size_t shown_step;
+	bool shown_cached;
 };
 
 static void queue_log(struct queue_hearing *hearing, struct str bytes)
@@ -165,6 +168,18 @@ static void queue_log_step(struct queue_hearing *hearing, const struct status_pr
 	queue_log(hearing, buf_str(&line));
 }
 
+/* Bytes that were pulled, too, are progress, and change nothing that is shown. */
+static bool queue_is_news(struct queue_hearing *hearing, const struct status_progress *progress)
+{
+	if (strcmp(hearing->phase, progress->phase) == 0 && hearing->shown_step == progress->step &&
+	    hearing->shown_cached == progress->cached)
+		return false;
+	hearing->phase = progress->phase;
+	hearing->shown_step = progress->step;
+	hearing->shown_cached = progress->cached;
+	return true;
+}
+
 static void queue_hear_progress(void *ctx, const struct status_progress *progress)
 {
 	struct queue_hearing *hearing = ctx;
@@ -172,6 +187,8 @@ static void queue_hear_progress(void *ctx, const struct status_progress *progres
 	struct queue *queue = work->slot->queue;
 	struct err ignored;
 
+	if (!queue_is_news(hearing, progress))
+		return;
 	queue_log_step(hearing, progress);
 	if (live_show(queue->live, work->slot->place, work->etag, work->status, progress,
 		      &ignored) == 0)
@@ -220,7 +237,7 @@ static int queue_make(struct queue_work *work, struct maker_result *out, struct 
 		.base = digest_equal(&work->base, &none) ? NULL : &work->base,
 		.previous = digest_equal(&work->previous, &none) ? NULL : &work->previous,
 	};
-	struct queue_hearing hearing = {.work = work, .log = BAKE_LOG_INIT};
+	struct queue_hearing hearing = {.work = work, .log = BAKE_LOG_INIT, .phase = ""};
 	const struct maker_ear ear = {queue_hear_progress, queue_hear_log, &hearing};
 	struct queue *queue = work->slot->queue;
 	int result;

@@ -10,6 +10,7 @@
 #include "bake/status.h"
 
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -69,8 +70,8 @@ json_t *status_new(struct str agent_id, struct str slug, int64_t version)
 
 	status_set(status, "agentId", json_from_str(agent_id));
 	status_set(status, "slug", json_from_str(slug));
-	status_set(status, "version", json_integer(version));
-	status_set(status, "status", json_string("none"));
+	json_set_int(status, "version", version);
+	json_set_text(status, "status", "none");
 	return status;
 }
 
@@ -178,7 +179,7 @@ int status_find(struct meta *meta, struct str agent_id, int64_t version, json_t 
 
 static void status_set_state(json_t *status, const char *state)
 {
-	status_set(status, "status", json_string(state));
+	json_set_text(status, "status", state);
 }
 
 void status_set_queued(json_t *status)
@@ -188,7 +189,7 @@ void status_set_queued(json_t *status)
 
 	status_clear(status, past);
 	status_set_state(status, "baking");
-	status_set(status, "phase", json_string("queued"));
+	json_set_text(status, "phase", "queued");
 }
 
 void status_set_running(json_t *status, int64_t attempt, int64_t started_ms)
@@ -197,8 +198,8 @@ void status_set_running(json_t *status, int64_t attempt, int64_t started_ms)
 
 	status_clear(status, past);
 	status_set_state(status, "baking");
-	status_set(status, "phase", json_string("pulling"));
-	status_set(status, "attempt", json_integer(attempt));
+	json_set_text(status, "phase", "pulling");
+	json_set_int(status, "attempt", attempt);
 	status_set_time(status, "startedAt", started_ms);
 }
 
@@ -206,7 +207,7 @@ void status_set_waiting(json_t *status, int64_t retry_ms, json_t *error)
 {
 	(void)json_object_del(status, "step");
 	status_set_state(status, "baking");
-	status_set(status, "phase", json_string("waiting"));
+	json_set_text(status, "phase", "waiting");
 	status_set_time(status, "retryAt", retry_ms);
 	status_set(status, "error", json_incref(error));
 }
@@ -231,10 +232,8 @@ void status_set_collected(json_t *status, json_t *error, int64_t at_ms)
 
 static void status_set_image(json_t *object, const struct status_image *image)
 {
-	char text[DIGEST_TEXT_MAX];
-
-	status_set(object, "digest", json_string(digest_format(&image->digest, text)));
-	status_set(object, "sizeBytes", json_integer((json_int_t)image->size));
+	digest_json_set(object, "digest", &image->digest);
+	json_set_size(object, "sizeBytes", image->size);
 	status_set_time(object, "finishedAt", image->finished_ms);
 }
 
@@ -265,8 +264,8 @@ void status_set_rebake(json_t *status, const char *bake_id, const char *state, i
 {
 	json_t *rebake = json_object();
 
-	status_set(rebake, "bakeId", json_string(bake_id));
-	status_set(rebake, "status", json_string(state));
+	json_set_text(rebake, "bakeId", bake_id);
+	json_set_text(rebake, "status", state);
 	status_set_time(rebake, "at", at_ms);
 	if (error)
 		status_set(rebake, "error", json_incref(error));
@@ -324,16 +323,16 @@ void status_set_progress(json_t *status, const struct status_progress *progress)
 	json_t *at = status_is_ready(status) && rebake ? rebake : status;
 	json_t *step;
 
-	status_set(at, "phase", json_string(progress->phase));
+	json_set_text(at, "phase", progress->phase);
 	if (progress->step == 0) {
 		(void)json_object_del(at, "step");
 		return;
 	}
 	step = json_object();
-	status_set(step, "n", json_integer((json_int_t)progress->step));
-	status_set(step, "of", json_integer((json_int_t)progress->of));
+	json_set_size(step, "n", progress->step);
+	json_set_size(step, "of", progress->of);
 	status_set(step, "text", json_from_str(progress->text));
-	status_set(step, "cached", json_boolean(progress->cached));
+	json_set_bool(step, "cached", progress->cached);
 	status_set(at, "step", step);
 }
 

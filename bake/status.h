@@ -68,7 +68,7 @@ int64_t status_version(const json_t *status);
 
 /* What a running bake is at. */
 struct status_progress {
-	const char *phase; /* "pulling", "running" or "exporting" */
+	const char *phase; /* "pulling", "running" or "exporting": for ever */
 	size_t step;       /* from 1; 0 for none */
 	size_t of;
 	struct str text;

@@ -81,7 +81,6 @@ static void a_bake_whose_version_was_never_appended_never_was(void **state)
 	struct queue_version put = {.agent_id = workshop_agent(1),
 				    .slug = STR("a"),
 				    .version = 1,
-				    .has_image = true,
 				    .base = STR("debian:12")};
 	struct meta *meta;
 	struct err err = {0};

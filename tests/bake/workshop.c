@@ -286,7 +286,6 @@ void workshop_put_base(struct workshop *workshop, int agent, int64_t version, co
 	struct queue_version put = {.agent_id = workshop_agent(agent),
 				    .slug = STR("repo-bot"),
 				    .version = version,
-				    .has_image = *base != '\0',
 				    .base = str_of(base)};
 	struct meta *meta;
 	struct err err = {0};

@@ -105,6 +105,13 @@ holds "there is one way back" "$(call rollback clock)" '^error Conflict'
 call rebake bot >/dev/null
 same "a rebake in which nothing moved is unchanged" "$(said '"\(.status) \(.rebake.status)"' "$(call wait bot)")" 'ready unchanged'
 
+# Equal steps of two agents, at one time or not, run once.
+for name in p q; do
+	agent "$work/$name.json" "$name" base:1 'RUN echo equal; cat /proc/sys/kernel/random/uuid >/id'
+	call sync "$work/$name.json" >/dev/null
+done
+same "equal steps of two agents run once" "$(said .digest "$(call wait p)")" "$(said .digest "$(call wait q)")"
+
 # What runs when the plane is killed goes on where it was.
 agent "$work/k.json" killed base:1 'RUN echo one >/one' \
 	'RUN --mount=type=cache,target=/c [ -e /c/x ] || { touch /c/x; echo begun; sleep 1000; }'
