@@ -12,6 +12,7 @@
 #define SERVER_INCREMENT ((size_t)4096) /* by which a connection's memory is taken */
 #define SERVER_STALL_S 75u              /* of a client that neither reads nor writes */
 
+static void server_hear(void *cls, const char *format, va_list ap) PRINTF(2, 0);
 static void server_hear(void *cls, const char *format, va_list ap)
 {
 	struct server *server = cls;

@@ -129,12 +129,10 @@ static void queue_wait_locked(struct queue *queue, int64_t wait_ms)
 }
 
 /* The next turn. False: there are no more. */
-static bool queue_next_locked(struct queue_slot *slot, struct turn *out)
-	REQUIRES(slot->queue->lock);
-static bool queue_next_locked(struct queue_slot *slot, struct turn *out)
+static bool queue_next_locked(struct queue *queue, struct queue_slot *slot, struct turn *out)
+	REQUIRES(queue->lock);
+static bool queue_next_locked(struct queue *queue, struct queue_slot *slot, struct turn *out)
 {
-	struct queue *queue = slot->queue;
-
 	while (!queue->stopping) {
 		int64_t now_ms = queue_now_ms(queue);
 		int64_t due_ms = TURNS_NEVER;
@@ -155,12 +153,11 @@ static bool queue_next_locked(struct queue_slot *slot, struct turn *out)
 	return false;
 }
 
-static void queue_end_turn_locked(struct queue_slot *slot, const struct turn *turn,
-				  int64_t again_ms) REQUIRES(slot->queue->lock);
-static void queue_end_turn_locked(struct queue_slot *slot, const struct turn *turn,
-				  int64_t again_ms)
+static void queue_end_turn_locked(struct queue *queue, struct queue_slot *slot,
+				  const struct turn *turn, int64_t again_ms) REQUIRES(queue->lock);
+static void queue_end_turn_locked(struct queue *queue, struct queue_slot *slot,
+				  const struct turn *turn, int64_t again_ms)
 {
-	struct queue *queue = slot->queue;
 	struct turn again = *turn;
 
 	turns_end(queue->turns, turn->bake_id);
@@ -174,18 +171,19 @@ static void queue_end_turn_locked(struct queue_slot *slot, const struct turn *tu
 static void *queue_slot_main(void *ctx)
 {
 	struct queue_slot *slot = ctx;
+	struct queue *queue = slot->queue;
 	struct turn turn;
 
-	lock_take(&slot->queue->lock);
-	while (queue_next_locked(slot, &turn)) {
+	lock_take(&queue->lock);
+	while (queue_next_locked(queue, slot, &turn)) {
 		int64_t again_ms;
 
-		lock_drop(&slot->queue->lock);
+		lock_drop(&queue->lock);
 		again_ms = queue_run(slot, &turn);
-		lock_take(&slot->queue->lock);
-		queue_end_turn_locked(slot, &turn, again_ms);
+		lock_take(&queue->lock);
+		queue_end_turn_locked(queue, slot, &turn, again_ms);
 	}
-	lock_drop(&slot->queue->lock);
+	lock_drop(&queue->lock);
 	return NULL;
 }
 
@@ -278,9 +276,11 @@ int queue_start(const struct queue_options *options, struct queue **out, struct 
 	return 0;
 }
 
-static void queue_drop_slot_locked(struct queue_slot *slot) REQUIRES(slot->queue->lock);
-static void queue_drop_slot_locked(struct queue_slot *slot)
+static void queue_drop_slot_locked(struct queue *queue, size_t i) REQUIRES(queue->lock);
+static void queue_drop_slot_locked(struct queue *queue, size_t i)
 {
+	struct queue_slot *slot = &queue->slots[i];
+
 	slot->unwanted = true;
 	if (slot->cancel)
 		cancel_raise(slot->cancel);
@@ -308,7 +308,7 @@ void queue_stop(struct queue *queue, int grace_ms)
 	pthread_cond_broadcast(&queue->changed);
 	queue_drain_locked(queue, grace_ms);
 	for (size_t i = 0; i < queue->started; i++)
-		queue_drop_slot_locked(&queue->slots[i]);
+		queue_drop_slot_locked(queue, i);
 	lock_drop(&queue->lock);
 	for (size_t i = 0; i < queue->started; i++)
 		(void)pthread_join(queue->slots[i].thread, NULL);
@@ -352,7 +352,7 @@ int queue_cancel(struct queue *queue, struct str bake_id, struct err *err)
 		queue->counts.ended[BAKES_CANCELLED]++;
 	for (size_t i = 0; i < queue->started; i++) {
 		if (str_equal(str_of(queue->slots[i].bake_id), bake_id))
-			queue_drop_slot_locked(&queue->slots[i]);
+			queue_drop_slot_locked(queue, i);
 	}
 	lock_drop(&queue->lock);
 	queue_say_changed(queue, STR(""));

@@ -216,6 +216,7 @@ static void a_query_is_judged_as_a_body_is(void **state)
 		unsigned status;
 		AUTO(json) json_t *value = answer("test.echo", &request, &status, NULL);
 
+		assert_non_null(value);
 		assert_int_equal(status, 400);
 	}
 }

@@ -252,6 +252,7 @@ static void a_slug_that_another_agent_has_is_a_conflict(void **state)
 	struct agent_synced out;
 	struct err err = {0};
 
+	assert_string_not_equal(a.agent.id, b.agent.id);
 	check_err(try_sync(store, sync, &out, &err), &err, ERR_CONFLICT);
 	sync.id = STR("agt_01hf7yat000000000000000000");
 	check_err(try_sync(store, sync, &out, &err), &err, ERR_NOT_FOUND);

@@ -70,7 +70,7 @@ static int play_log(void)
 	struct err err;
 
 	for (size_t i = 0; i < 1 << 20; i++) {
-		if (buf_add(&bytes, (struct str){"0123456789" + i % 10, 1}, &err) < 0)
+		if (buf_add(&bytes, (struct str){&"0123456789"[i % 10], 1}, &err) < 0)
 			return 3;
 	}
 	for (size_t at = 0; at < bytes.len; size = size * 3 + 1) {
