@@ -209,5 +209,6 @@ for n in 1 2 3; do
 done
 wait "${twins[@]}"
 same "three bakes of one step at once run it once" "$(cat "$work"/twin-[123] | sort -u | wc -l)" 1
+same "and each of them sees its log, or that it was cached" "$(grep -lE '^\[1/1\] (ran|CACHED)$' "$work"/twin-[123].log | wc -l)" 3
 nothing_left "nothing is left over"
 finish
