@@ -23,8 +23,8 @@ static inline void auto_flag_release(struct flag *slot)
 }
 #define auto_flag AUTO(flag)
 
-/* One word, quotes and backslashes removed, appended to out; *rest is behind it. */
-static int flags_read_word(struct str *rest, struct buf *out, struct err *err)
+/* One word, quotes and escapes removed, appended to out; *rest is behind it. */
+static int flags_read_word(struct str *rest, char escape, struct buf *out, struct err *err)
 {
 	size_t at = 0;
 	char quote = '\0';
@@ -36,7 +36,7 @@ static int flags_read_word(struct str *rest, struct buf *out, struct err *err)
 			quote = (char)(quote ? '\0' : c);
 			continue;
 		}
-		if (c == '\\' && ++at == rest->len)
+		if (c == escape && ++at == rest->len)
 			break;
 		if (buf_add(out, (struct str){rest->ptr + at, 1}, err) < 0)
 			return err_ctx(err, "flag");
@@ -69,7 +69,7 @@ static void flags_divide(struct flag *flag)
  * Take the next flag off *rest, which shrinks to what follows. 1, or 0 when
  * there is no more, or -1 for an open quote.
  */
-static int flags_next(struct str *rest, struct flag *out, struct err *err)
+static int flags_next(struct str *rest, char escape, struct flag *out, struct err *err)
 {
 	struct str text = *rest;
 
@@ -85,7 +85,7 @@ static int flags_next(struct str *rest, struct flag *out, struct err *err)
 	}
 	buf_done(&out->text);
 	out->text = BUF_INIT(FLAG_MAX);
-	if (flags_read_word(&text, &out->text, err) < 0)
+	if (flags_read_word(&text, escape, &out->text, err) < 0)
 		return -1;
 	flags_divide(out);
 	*rest = text;
@@ -107,12 +107,27 @@ static int flags_set_network(struct instruction *to, const struct flag *flag, st
 		       STR_ARG(flag->value));
 }
 
+/* A value that variables expand in: what escapes in it is a backslash from here on. */
+static int flags_take_value(const struct instruction *to, const struct flag *flag, char **out,
+			    struct err *err)
+{
+	auto_buf struct buf value = BUF_INIT(2 * flag->value.len + 1);
+
+	if (to->escape == '\\') {
+		*out = str_dup(flag->value);
+		return 0;
+	}
+	if (words_escape(flag->value, to->escape, &value, err) < 0)
+		return -1;
+	*out = str_dup(buf_str(&value));
+	return 0;
+}
+
 static int flags_set_chown(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED, "--chown: expected =USER[:GROUP]");
-	to->chown = str_dup(flag->value);
-	return 0;
+	return flags_take_value(to, flag, &to->chown, err);
 }
 
 static int flags_set_chmod(struct instruction *to, const struct flag *flag, struct err *err)
@@ -120,7 +135,8 @@ static int flags_set_chmod(struct instruction *to, const struct flag *flag, stru
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED,
 			       "--chmod: expected =MODE, octal like 0755 or changes like +x");
-	to->chmod = str_dup(flag->value);
+	if (flags_take_value(to, flag, &to->chmod, err) < 0)
+		return -1;
 	if (memchr(flag->value.ptr, '$', flag->value.len))
 		return 0; /* judged once it is expanded */
 	return mode_check(flag->value, err);
@@ -135,15 +151,17 @@ static int flags_set_later(struct instruction *to, const struct flag *flag, stru
 static int flags_add_mount(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	auto_mount struct mount form = {0};
+	auto_free char *text = NULL;
 
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED, "--mount: expected =type=TYPE,target=PATH,…");
 	if (to->mount_texts.count == MOUNTS_MAX)
 		return err_set(err, ERR_REFUSED, "more than %d mounts", MOUNTS_MAX);
-	if (mount_parse(flag->value, NULL, &form, err) < 0)
+	if (flags_take_value(to, flag, &text, err) < 0 ||
+	    mount_parse(str_of(text), NULL, &form, err) < 0)
 		return -1;
 	to->binds |= form.source && !form.from;
-	return words_add(&to->mount_texts, flag->value, err);
+	return words_add(&to->mount_texts, str_of(text), err);
 }
 
 /* A switch alone is on. */
@@ -270,7 +288,7 @@ int flags_take(struct instruction *to, struct str *rest, struct err *err)
 
 	for (;;) {
 		auto_flag struct flag flag = {0};
-		int more = flags_next(rest, &flag, err);
+		int more = flags_next(rest, to->escape, &flag, err);
 
 		if (more <= 0)
 			return more;

@@ -4,7 +4,7 @@
  * arguments.
  *
  * Flags end at the first word that does not start with "--", or behind a bare
- * "--". Quotes and backslashes in them are removed here; quotes allow blanks.
+ * "--". Quotes and escapes in them are removed here; quotes allow blanks.
  */
 #pragma once
 

@@ -142,7 +142,7 @@ static int instruction_read_run(struct instruction *to, struct str rest, struct 
 	}
 	if (to->exec_form)
 		return 0;
-	if (words_have_heredoc(rest))
+	if (words_have_heredoc(rest, to->escape))
 		return instruction_refuse_heredoc(err);
 	if (instruction_check_argument(rest.len, err) < 0)
 		return -1;
@@ -165,11 +165,28 @@ int instruction_check_source(struct str source, struct err *err)
 	return 0;
 }
 
-static int instruction_check_form(const struct words *args, struct err *err)
+static int instruction_escape_word(char escape, char **word, struct err *err)
 {
+	auto_buf struct buf text = BUF_INIT(2 * strlen(*word) + 1);
+
+	if (words_escape(str_of(*word), escape, &text, err) < 0)
+		return -1;
+	free(*word);
+	*word = str_dup(buf_str(&text));
+	return 0;
+}
+
+/* Its words become what they are with a backslash, and are judged. */
+static int instruction_check_form(struct instruction *to, struct err *err)
+{
+	struct words *args = &to->args;
+
 	for (size_t i = 0; i < args->count; i++) {
 		auto_buf struct buf scratch = BUF_INIT(EXPAND_MAX);
 
+		if (to->escape != '\\' &&
+		    instruction_escape_word(to->escape, &args->at[i], err) < 0)
+			return -1;
 		if (expand_word(str_of(args->at[i]), NULL, &scratch, err) < 0)
 			return err_ctx(err, "%s", args->at[i]);
 	}
@@ -190,7 +207,7 @@ static int instruction_read_copy(struct instruction *to, struct str rest, struct
 	if (json < 0)
 		return -1;
 	to->exec_form = json == 1;
-	if (!to->exec_form && words_have_heredoc(rest))
+	if (!to->exec_form && words_have_heredoc(rest, to->escape))
 		return instruction_refuse_heredoc(err);
 	if (!to->exec_form && words_split(rest, &to->args, err) < 0)
 		return -1;
@@ -203,7 +220,7 @@ static int instruction_read_copy(struct instruction *to, struct str rest, struct
 	if (instruction_check_flag(to->chown, err) < 0 ||
 	    instruction_check_flag(to->chmod, err) < 0)
 		return -1;
-	return instruction_check_form(&to->args, err);
+	return instruction_check_form(to, err);
 }
 
 static int instruction_add_pair(struct instruction *to, struct str name, struct str value,
@@ -237,14 +254,14 @@ static int instruction_read_env(struct instruction *to, struct str rest, struct 
 {
 	auto_words struct words words = {0};
 
-	if (words_split_quoted(rest, &words, err) < 0)
+	if (words_split_quoted(rest, to->escape, &words, err) < 0)
 		return -1;
 	if (words.count == 0)
 		return err_set(err, ERR_REFUSED, "expected NAME=VALUE");
 	if (!strchr(words.at[0], '='))
 		return instruction_read_old_env(to, rest, err) < 0
 			       ? -1
-			       : instruction_check_form(&to->args, err);
+			       : instruction_check_form(to, err);
 	for (size_t i = 0; i < words.count; i++) {
 		struct str name = str_of(words.at[i]);
 		const char *equals = strchr(name.ptr, '=');
@@ -258,7 +275,7 @@ static int instruction_read_env(struct instruction *to, struct str rest, struct 
 		if (instruction_add_pair(to, name, str_of(equals + 1), err) < 0)
 			return -1;
 	}
-	return instruction_check_form(&to->args, err);
+	return instruction_check_form(to, err);
 }
 
 static int instruction_read_workdir(struct instruction *to, struct str rest, struct err *err)
@@ -267,7 +284,7 @@ static int instruction_read_workdir(struct instruction *to, struct str rest, str
 		return err_set(err, ERR_REFUSED, "a path is missing");
 	if (words_add(&to->args, rest, err) < 0)
 		return -1;
-	return instruction_check_form(&to->args, err);
+	return instruction_check_form(to, err);
 }
 
 static int instruction_read(struct instruction *to, struct str rest, struct err *err)
@@ -279,6 +296,10 @@ static int instruction_read(struct instruction *to, struct str rest, struct err 
 		[INSTRUCTION_WORKDIR] = instruction_read_workdir,
 	};
 
+	/* A text that is read again says the same; a shell's is nobody's but the shell's. */
+	if (to->escape != '\\' && (to->kind != INSTRUCTION_RUN || str_starts(rest, STR("--"))) &&
+	    buf_addf(&to->text, err, "# escape=%c\n", to->escape) < 0)
+		return -1;
 	if (buf_addf(&to->text, err, "%s ", names[to->kind]) < 0 ||
 	    buf_add(&to->text, rest, err) < 0)
 		return -1;
@@ -292,20 +313,21 @@ int instruction_parse(struct str text, struct instruction *out, struct err *err)
 	auto_instruction struct instruction made = {.text = BUF_INIT(INSTRUCTION_TEXT_MAX)};
 	auto_buf struct buf line = BUF_INIT(INSTRUCTION_MAX);
 	struct str rest;
-	bool gap;
+	struct lines_seen seen;
 
 	if (text.len >= INSTRUCTION_MAX)
 		return err_set(err, ERR_REFUSED, "a step of %zu bytes; it must be below %zu",
 			       text.len, INSTRUCTION_MAX);
-	if (lines_join(text, &line, &gap, err) < 0)
+	if (lines_join(text, &line, &seen, err) < 0)
 		return -1;
+	made.escape = seen.escape;
 	rest = buf_str(&line);
 	if (rest.len == 0)
 		return err_set(err, ERR_REFUSED, "an empty step");
 	if (instruction_take_name(&rest, &made.kind, err) < 0 ||
 	    instruction_read(&made, rest, err) < 0)
 		return -1;
-	if (gap)
+	if (seen.gap)
 		made.warning = INSTRUCTION_WARN_GAP;
 	*out = made;
 	made = (struct instruction){0};

@@ -34,6 +34,7 @@ struct instruction {
 	enum instruction_kind kind;
 	struct buf text;   /* owned: canonical; continuations joined, comments gone, name in upper
 			      case */
+	char escape;       /* of the text, \ or `; all below is as with a backslash */
 	bool exec_form;    /* RUN, COPY: JSON array */
 	bool network_none; /* RUN --network=none */
 	bool binds;        /* RUN: one of its mounts reads the context */

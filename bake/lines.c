@@ -5,10 +5,10 @@ struct lines {
 	struct buf *out;
 	size_t number; /* of the physical line, from 1 */
 	bool started;
-	bool open;   /* the line before ended in a backslash */
-	bool past;   /* no directive can come any more */
-	bool escape; /* there was one that names the escape character */
-	bool gap;    /* a blank line stands where one goes on */
+	bool open; /* the line before ended in a backslash */
+	bool past; /* no directive can come any more */
+	bool said; /* there was one that names the escape character */
+	struct lines_seen seen;
 };
 
 static bool lines_blank(char c)
@@ -61,14 +61,14 @@ static int lines_check_bytes(struct str line, size_t number, struct err *err)
 	return 0;
 }
 
-/* Whether the line goes on; the backslash and what follows it are cut off. */
-static bool lines_continues(struct str *line)
+/* Whether the line goes on; the escape and what follows it are cut off. */
+static bool lines_continues(struct str *line, char escape)
 {
 	struct str text = lines_trim_right(*line);
 
-	if (text.len == 0 || text.ptr[text.len - 1] != '\\')
+	if (text.len == 0 || text.ptr[text.len - 1] != escape)
 		return false;
-	if (text.len > 1 && text.ptr[text.len - 2] == '\\')
+	if (text.len > 1 && text.ptr[text.len - 2] == escape)
 		return false;
 	*line = (struct str){text.ptr, text.len - 1};
 	return true;
@@ -92,7 +92,7 @@ static bool lines_is_directive(struct str line, struct str *out_key, struct str 
 	return out_key->len > 0;
 }
 
-/* In front of all else a comment may say how the step is to be read; we read one way. */
+/* In front of all else a comment may say how the step is to be read. */
 static int lines_check_directive(struct lines *lines, struct str line, struct err *err)
 {
 	struct str key;
@@ -102,14 +102,16 @@ static int lines_check_directive(struct lines *lines, struct str line, struct er
 	if (lines->past || key.len != strlen("escape") ||
 	    strncasecmp(key.ptr, "escape", key.len) != 0)
 		return 0;
-	if (lines->escape)
+	if (lines->said)
 		return err_set(err, ERR_REFUSED, "line %zu: # escape= is given twice",
 			       lines->number);
-	lines->escape = true;
-	if (str_equal(value, STR("\\")))
-		return 0;
-	return err_set(err, ERR_REFUSED, "line %zu: # escape=" STR_FMT ": only \\ escapes here",
-		       lines->number, STR_ARG(value));
+	lines->said = true;
+	if (!str_equal(value, STR("\\")) && !str_equal(value, STR("`")))
+		return err_set(err, ERR_REFUSED,
+			       "line %zu: # escape=" STR_FMT ": only \\ or ` escapes",
+			       lines->number, STR_ARG(value));
+	lines->seen.escape = value.ptr[0];
+	return 0;
 }
 
 static int lines_refuse_second(const struct lines *lines, struct err *err)
@@ -130,7 +132,7 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 
 	if (lines_check_directive(lines, visible, err) < 0)
 		return -1;
-	lines->gap = lines->gap || (visible.len == 0 && lines->open);
+	lines->seen.gap = lines->seen.gap || (visible.len == 0 && lines->open);
 	if (visible.len == 0 || visible.ptr[0] == '#')
 		return 0;
 	if (lines->started && !lines->open)
@@ -138,14 +140,14 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 	if (!lines->started)
 		line = visible;
 	lines->started = true;
-	lines->open = lines_continues(&line);
+	lines->open = lines_continues(&line, lines->seen.escape);
 	return buf_add(lines->out, line, err);
 }
 
-int lines_join(struct str text, struct buf *out, bool *out_gap, struct err *err)
+int lines_join(struct str text, struct buf *out, struct lines_seen *seen, struct err *err)
 {
 	auto_buf struct buf joined = BUF_INIT(text.len + 1);
-	struct lines lines = {.out = &joined};
+	struct lines lines = {.out = &joined, .seen = {.escape = '\\'}};
 
 	if (str_starts(text, STR("\xef\xbb\xbf"))) {
 		text.ptr += 3;
@@ -159,6 +161,6 @@ int lines_join(struct str text, struct buf *out, bool *out_gap, struct err *err)
 		    lines_take(&lines, line, err) < 0)
 			return -1;
 	}
-	*out_gap = lines.gap;
+	*seen = lines.seen;
 	return buf_add(out, lines_trim_right(lines_trim_left(buf_str(&joined))), err);
 }

@@ -53,12 +53,12 @@ int words_split(struct str text, struct words *out, struct err *err)
 }
 
 /* Behind a quoted part that starts at `at`; at the end for one that never closes. */
-static size_t words_skip_quote(struct str text, size_t at)
+static size_t words_skip_quote(struct str text, char escape, size_t at)
 {
 	char quote = text.ptr[at++];
 
 	while (at < text.len && text.ptr[at] != quote) {
-		if (text.ptr[at] == '\\' && quote == '"')
+		if (text.ptr[at] == escape && quote == '"')
 			at++;
 		at++;
 	}
@@ -66,27 +66,67 @@ static size_t words_skip_quote(struct str text, size_t at)
 }
 
 /* Behind the word that starts at `at`. */
-static size_t words_skip_word(struct str text, size_t at)
+static size_t words_skip_word(struct str text, char escape, size_t at)
 {
 	while (at < text.len && !words_blank(text.ptr[at])) {
 		if (text.ptr[at] == '\'' || text.ptr[at] == '"')
-			at = words_skip_quote(text, at);
+			at = words_skip_quote(text, escape, at);
 		else
-			at += text.ptr[at] == '\\' ? 2 : 1;
+			at += text.ptr[at] == escape ? 2 : 1;
 	}
 	return at < text.len ? at : text.len;
 }
 
-int words_split_quoted(struct str text, struct words *out, struct err *err)
+int words_split_quoted(struct str text, char escape, struct words *out, struct err *err)
 {
 	size_t at = words_skip_blanks(text, 0);
 
 	while (at < text.len) {
-		size_t end = words_skip_word(text, at);
+		size_t end = words_skip_word(text, escape, at);
 
 		if (words_add(out, (struct str){text.ptr + at, end - at}, err) < 0)
 			return -1;
 		at = words_skip_blanks(text, end);
+	}
+	return 0;
+}
+
+/* A character that the escape may stand before, in these quotes. */
+static bool words_may_escape(char quote, char c, char escape)
+{
+	return !quote || c == '"' || c == '$' || c == escape;
+}
+
+/* The quote that is open behind a character, or NUL. */
+static char words_quote_behind(char quote, char c)
+{
+	bool opens = c == '"' || c == '\'';
+
+	if (quote)
+		return (char)(c == quote ? '\0' : quote);
+	return (char)(opens ? c : '\0');
+}
+
+int words_escape(struct str text, char escape, struct buf *out, struct err *err)
+{
+	char quote = '\0';
+
+	for (size_t at = 0; at < text.len; at++) {
+		char c = text.ptr[at];
+		char next = (char)(at + 1 < text.len ? text.ptr[at + 1] : '\0');
+		bool literal = quote == '\'';
+		bool escaped = c == escape && !literal && words_may_escape(quote, next, escape);
+		/* between quotes a backslash would stay before a backtick */
+		bool slash = escaped ? !quote || next != '`' : c == '\\' && !literal;
+
+		if (slash && buf_add(out, STR("\\"), err) < 0)
+			return -1;
+		if (escaped && ++at == text.len)
+			return 0;
+		if (!escaped)
+			quote = words_quote_behind(quote, c);
+		if (buf_add(out, (struct str){text.ptr + at, 1}, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -136,12 +176,12 @@ static bool words_is_heredoc(struct str word)
 	return at < word.len && !memchr(word.ptr + at, '<', word.len - at);
 }
 
-bool words_have_heredoc(struct str text)
+bool words_have_heredoc(struct str text, char escape)
 {
 	size_t at = words_skip_blanks(text, 0);
 
 	while (at < text.len) {
-		size_t end = words_skip_word(text, at);
+		size_t end = words_skip_word(text, escape, at);
 
 		if (words_is_heredoc((struct str){text.ptr + at, end - at}))
 			return true;

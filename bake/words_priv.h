@@ -16,8 +16,11 @@ void words_done(struct words *words);
 /* COPY: every run of blanks separates, whatever quotes stand around it. */
 int words_split(struct str text, struct words *out, struct err *err) MUST_CHECK;
 
-/* ENV: blanks inside quotes, or behind a backslash, do not separate. */
-int words_split_quoted(struct str text, struct words *out, struct err *err) MUST_CHECK;
+/* ENV: blanks inside quotes, or behind the escape, do not separate. */
+int words_split_quoted(struct str text, char escape, struct words *out, struct err *err) MUST_CHECK;
+
+/* What means the same where a backslash escapes; of one word or of several. */
+int words_escape(struct str text, char escape, struct buf *out, struct err *err) MUST_CHECK;
 
 /*
  * 1 for one whole JSON array of strings; 0 for anything else, which is text;
@@ -26,7 +29,7 @@ int words_split_quoted(struct str text, struct words *out, struct err *err) MUST
 int words_from_json(struct str text, struct words *out, struct err *err) MUST_CHECK;
 
 /* Whether a word outside quotes is "<<NAME" or "<<-NAME", digits in front or not. */
-bool words_have_heredoc(struct str text);
+bool words_have_heredoc(struct str text, char escape);
 
 static inline bool words_blank(char c)
 {

@@ -333,6 +333,16 @@ static void instructions_expand_into_texts_of_their_own(void **unused)
 		{"COPY --link --from=x:1 --parents --exclude=$a --exclude=b c d",
 		 "COPY {\"args\":[\"c\",\"d\"],\"exclude\":[\"$a\",\"b\"],\"from\":\"x:1\","
 		 "\"link\":true,\"parents\":true}"},
+		/* where a backtick escapes, a backslash is a letter */
+		{"# escape=`\nENV A=`$NAME B=a` b C=\"`$x``\" D='`\\' E=c:\\$NAME F=`",
+		 "ENV {\"args\":[\"A\",\"$NAME\",\"B\",\"a b\",\"C\",\"$x`\",\"D\",\"`\\\\\","
+		 "\"E\",\"c:\\\\ada\",\"F\",\"\"]}"},
+		{"# escape=`\nENV A `\n b\\", "ENV {\"args\":[\"A\",\"b\\\\\"]}"},
+		{"# escape=`\nCOPY [\"`$NAME\", \"c:\\\\x\"]",
+		 "COPY {\"args\":[\"$NAME\",\"c:\\\\x\"]}"},
+		{"# escape=`\nCOPY --chown=$NAME a`b c:\\",
+		 "COPY {\"args\":[\"ab\",\"c:\\\\\"],\"chown\":\"ada\"}"},
+		{"# escape=`\nWORKDIR c:\\$NAME` ", "WORKDIR {\"args\":[\"c:\\\\ada\"]}"},
 		{"WORKDIR $HOME/a b", "WORKDIR {\"args\":[\"/root/a b\"]}"},
 		{"RUN echo $NAME", "RUN echo $NAME"},
 		{"RUN [\"echo\", \"$NAME\"]", "RUN [\"echo\", \"$NAME\"]"},

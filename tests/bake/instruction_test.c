@@ -45,6 +45,12 @@ static void text_is_joined_and_cleaned(void **state)
 		{"# first\n# escape=`\nRUN a", "RUN a"},
 		{"\n# escape=`\nRUN a", "RUN a"},
 		{"RUN a \\\n# escape=`\n b", "RUN a  b"},
+		{"# escape=`\nRUN a `\n b", "RUN a  b"},
+		{"#ESCAPE = `\nRUN a `` ` \t\n b\\", "RUN a ``  b\\"},
+		{"# escape=`\nRUN a ``", "RUN a ``"},
+		{"# escape=`\nRUN --mount=type=tmpfs,target=/a` b c",
+		 "# escape=`\nRUN --mount=type=tmpfs,target=/a` b c"},
+		{"# escape=`\nENV a `\n b", "# escape=`\nENV a  b"},
 		/* bytes */
 		{"\xef\xbb\xbfRUN a", "RUN a"},
 		{"RUN echo \"gr\xc3\xbc\xc3\x9f\"", "RUN echo \"gr\xc3\xbc\xc3\x9f\""},
@@ -90,8 +96,10 @@ static const struct {
 	{"RUN a \\\\\nb", "line 2: a step is one instruction"},
 	{"RUN cat <<EOF\nhello\nEOF", "heredocs are not supported yet"},
 	/* directives */
-	{"# escape=`\nRUN a", "line 1: # escape=`: only \\ escapes here"},
-	{"# syntax=x\n#EsCaPe = ^\nRUN a", "line 2: # escape=^: only \\ escapes here"},
+	{"# escape=\nRUN a", "line 1: # escape=: only \\ or ` escapes"},
+	{"# syntax=x\n#EsCaPe = ^\nRUN a", "line 2: # escape=^: only \\ or ` escapes"},
+	{"# escape=`\nRUN a \\\nb", "line 3: a step is one instruction"},
+	{"# escape=`\nENV a='b`'c'", "never closed"},
 	{"# escape=\\\n# escape=\\\nRUN a", "line 2: # escape= is given twice"},
 	/* bytes */
 	{"RUN a\x01", "line 1 holds the control byte 0x01"},
@@ -286,6 +294,7 @@ static void flags_reach_their_fields(void **state)
 	auto_instruction struct instruction run = {0};
 	auto_instruction struct instruction copy = {0};
 	auto_instruction struct instruction plain = {0};
+	auto_instruction struct instruction backtick = {0};
 	struct err err = {0};
 
 	(void)state;
@@ -298,6 +307,11 @@ static void flags_reach_their_fields(void **state)
 	assert_string_equal(copy.chmod, "0755");
 	check_ok(instruction_parse(STR("RUN true"), &plain, &err), &err);
 	assert_false(plain.network_none);
+	check_ok(
+		instruction_parse(STR("# escape=`\nRUN --mount=type=cache,target=/a` b,id=c:\\d x"),
+				  &backtick, &err),
+		&err);
+	assert_string_equal(backtick.mount_texts.at[0], "type=cache,target=/a b,id=c:\\\\d");
 }
 
 static void what_an_author_should_know_is_said(void **state)

@@ -70,6 +70,8 @@ hearth bake "$work/gap.json" >"$work/gap" 2>&1
 holds "a blank line within a continued one is warned of" "$(cat "$work/gap")" '^\[2/2\] WARNING a blank line'
 holds "so is the old form of ENV" "$(cat "$work/gap")" '^\[1/2\] WARNING .*ENV NAME=VALUE'
 same "for programs, too" "$(hearth bake "$work/gap.json" --progress json 2>&1 | grep '^{' | jq -r 'select(.event == "warning").step' | paste -sd ' ')" "1 2"
+spec "$work/tick.json" "$base" $'# escape=`\nENV A=c:\\x` y' $'# escape=`\nRUN `\n  [ "$A" = "c:\\x y" ]'
+check "a backtick may escape" hearth bake "$work/tick.json"
 script -qec "'$HEARTH' bake '$work/gap.json'" "$work/tty" >/dev/null
 holds "and on a terminal" "$(cat "$work/tty")" 'WARNING'
 script -qec "'$HEARTH' bake '$work/a.json' --no-cache" "$work/tty" >/dev/null

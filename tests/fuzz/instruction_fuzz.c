@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (instruction_parse(input, &first, &err) < 0)
 		return 0;
-	if (first.text.ptr[first.text.len - 1] == '\\')
+	if (strchr("\\`", first.text.ptr[first.text.len - 1]))
 		return 0; /* would continue */
 	if (instruction_parse(buf_str(&first.text), &second, &err) < 0 ||
 	    !str_equal(buf_str(&first.text), buf_str(&second.text)) || first.kind != second.kind ||
