@@ -84,8 +84,8 @@ int err_wrong(struct err *err, const char *expected, const char *fmt, ...) PRINT
  */
 int err_at(struct err *err, const char *path, const char *key);
 
-/* What clang's analyzer cannot see from here: that these never return 0. */
-#if defined(__clang_analyzer__) && !defined(ERR_ITSELF)
+/* What a compiler cannot see from here: that these never return 0. */
+#ifndef ERR_ITSELF
 #define err_set(...) ((void)err_set(__VA_ARGS__), -1)
 #define err_os(...) ((void)err_os(__VA_ARGS__), -1)
 #define err_ctx(...) ((void)err_ctx(__VA_ARGS__), -1)
