@@ -138,6 +138,7 @@ void cli_done(struct cli *cli)
 	free(cli->args);
 	free(cli->data_path);
 	free(cli->worker_path);
+	free(cli->hearth_path);
 	free(cli->puller_path);
 	free(cli->daemon_path);
 	free(cli->agent_path);

@@ -4,10 +4,11 @@
  *
  *	1 the store is opened, and run/daemon locked: one daemon a data directory
  *	2 admin.token is made, where it is the first start
- *	3 the socket and the address are listened on; systemd hears READY
- *	4 requests are answered, until SIGTERM, SIGINT or SIGHUP
- *	5 no more are taken; who waits is answered; what runs may end until the
- *	  grace time is over
+ *	3 what the queue has left to do is taken up (plane.h)
+ *	4 the socket and the address are listened on; systemd hears READY
+ *	5 requests are answered, until SIGTERM, SIGINT or SIGHUP
+ *	6 no more are taken; who waits is answered; what runs may end until the
+ *	  grace time is over, and bakes that do not are put back into the queue
  */
 #include "api/daemon.h"
 
@@ -166,9 +167,10 @@ static void daemon_await_stop(void)
 		(void)poll(&stop, 1, -1);
 }
 
-/* 3 to 5. */
+/* 4 to 6. */
 static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err)
 {
+	int64_t end_ms;
 	size_t left;
 
 	if (daemon_listen_socket(daemon, err) < 0 || daemon_listen_address(daemon, err) < 0)
@@ -178,7 +180,9 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	daemon_notify("STOPPING=1");
 	(void)unlinkat(store_dirfd(daemon->store, STORE_RUN), DAEMON_SOCKET, 0);
 	log_info("stopping");
+	end_ms = clock_monotonic_ms() + grace_ms;
 	if (server_drain(daemon->server, grace_ms)) {
+		plane_stop(daemon->plane, end_ms - clock_monotonic_ms());
 		log_info("stopped");
 		return 0;
 	}
@@ -222,6 +226,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	struct daemon daemon = {
 		.cli = cli, .started_ms = clock_now_ms(), .version = HEARTH_VERSION};
 	struct door door;
+	struct plane plane;
 	const struct server_options options = {.handler = &door.handler,
 					       .connections_max = daemon_connections()};
 	auto_close int lockfd = -1;
@@ -238,7 +243,10 @@ static int daemon_run(struct cli *cli, struct err *err)
 	metrics_add_source(daemon.metrics, daemon_metrics, &daemon);
 	metrics_add_source(daemon.metrics, ready_metrics, daemon.store);
 	door_init(&door, &daemon, routes_all);
-	if (server_new(&options, &daemon.server, err) < 0)
+	daemon.plane = &plane;
+	metrics_add_source(daemon.metrics, plane_metrics, &plane);
+	if (server_new(&options, &daemon.server, err) < 0 ||
+	    plane_start(&plane, cli, daemon.store, daemon.server, err) < 0)
 		return -1;
 	result = daemon_serve(&daemon, grace_ms, err);
 	if (result < 0)

@@ -10,6 +10,7 @@
 #include "api/auth.h"
 #include "api/cli.h"
 #include "api/metrics.h"
+#include "api/plane.h"
 #include "api/server.h"
 
 #define DAEMON_HOSTS_MAX ((size_t)16)
@@ -20,6 +21,7 @@ struct daemon {
 	struct auth *auth;
 	struct metrics *metrics;
 	struct server *server;
+	struct plane *plane;
 	const char *hosts[DAEMON_HOSTS_MAX]; /* names that requests may call it by */
 	size_t host_count;
 	int64_t started_ms;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/route.h"
 
+#include "layers/base/clock.h"
 #define LOG_MODULE "api"
 #include "layers/base/log.h"
 #include "layers/base/nearest.h"
@@ -191,7 +192,8 @@ static int route_read_body(struct call *call, struct err *err)
 
 int route_read_args(struct call *call, struct err *err)
 {
-	bool in_body = call->request->method == HTTP_POST && !call->route->streamed;
+	const struct route *route = call->route;
+	bool in_body = call->request->method == HTTP_POST && !route->streamed && !route->whole;
 
 	if ((in_body ? route_read_body(call, err) : route_read_query(call, err)) < 0)
 		return -1;
@@ -256,6 +258,12 @@ void route_answer(struct call *call)
 		route_fail(call, &err);
 	else if (call->result)
 		route_write_json(call->result, call->response);
+}
+
+void route_set_deadline(struct call *call, int64_t wait_ms)
+{
+	if (call->until_ms == 0)
+		call->until_ms = clock_monotonic_ms() + wait_ms;
 }
 
 void route_answer_tagged(struct call *call, struct str json, struct str etag,

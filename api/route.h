@@ -5,7 +5,8 @@
  * A method is a row of a table. Its parameters are listed, so that a request is
  * judged before the method is called: a key that is none is InvalidArgument with
  * the nearest, as is another type. By POST they are a JSON object; what only
- * reads may be asked by GET, with the same names in the query.
+ * reads may be asked by GET, with the same names in the query. Where the body is
+ * a stream or a document of its own, they stand in the query, too.
  *
  * A method answers by call->result, which is sent as JSON with status 200; by
  * route_answer_tagged(); or by the response itself. An error goes out as
@@ -46,6 +47,7 @@ struct route {
 	int (*run)(struct call *call, struct err *err);
 	size_t body_max; /* 0 for ROUTE_BODY_MAX */
 	bool streamed;   /* the body is no JSON, and comes as request->stream */
+	bool whole;      /* the body is a document of its own: request->body, and no parameters */
 };
 
 struct routes {
@@ -59,9 +61,10 @@ struct call {
 	const struct http_request *request;
 	struct http_response *response;
 	struct identity who;
-	json_t *args;    /* owned: what was asked, an object that fits the parameters */
-	json_t *result;  /* owned: what 200 says */
-	json_t *details; /* owned: members of an error beside code and message */
+	json_t *args;     /* owned: what was asked, an object that fits the parameters */
+	json_t *result;   /* owned: what 200 says */
+	json_t *details;  /* owned: members of an error beside code and message */
+	int64_t until_ms; /* the end of waiting, on the monotonic clock; it stays between tries */
 };
 
 /* NULL where no table has it. */
@@ -81,6 +84,9 @@ void route_clear(struct call *call);
 
 /* One more member of the error that the method is about to return. value is taken over. */
 void route_add_detail(struct call *call, const char *name, json_t *value);
+
+/* Set call->until_ms, at the first try. */
+void route_set_deadline(struct call *call, int64_t wait_ms);
 
 /*
  * Answer this JSON with its entity tag (with quotes), or 304 where the client has

@@ -4,8 +4,13 @@
 
 #include "api/route.h"
 
-extern const struct routes routes_server; /* server.* */
-extern const struct routes routes_tokens; /* tokens.* */
+extern const struct routes routes_agents;   /* agents.* */
+extern const struct routes routes_bakes;    /* bakes.* */
+extern const struct routes routes_contexts; /* contexts.* */
+extern const struct routes routes_events;   /* events.* */
+extern const struct routes routes_sessions; /* sessions.* */
+extern const struct routes routes_server;   /* server.* */
+extern const struct routes routes_tokens;   /* tokens.* */
 
 /* All of them; ends with NULL. */
 extern const struct routes *const routes_all[];

@@ -3,6 +3,8 @@
 
 #include "api/input.h"
 #include "api/settings.h"
+#define LOG_MODULE "api"
+#include "layers/base/log.h"
 
 static bool secret_option_is_variable(const char *name)
 {
@@ -41,6 +43,24 @@ int secret_option_read(const struct cli *cli, struct secrets *out, struct err *e
 	for (size_t i = 0; i < given.count; i++) {
 		if (secret_option_add(given.at[i], cli->cancel, out, err) < 0)
 			return err_ctx(err, "--secret %s", given.at[i]);
+	}
+	return 0;
+}
+
+int secret_option_read_config(const struct config *config, struct secrets *out, struct err *err)
+{
+	for (size_t i = 0; i < config->secret_count; i++) {
+		const struct config_secret *secret = &config->secrets[i];
+		const struct secret_source source = {.file = drop_const(secret->file),
+						     .env = drop_const(secret->env)};
+		auto_buf struct buf bytes = BUF_WIPED(SECRET_FILE_MAX);
+
+		if (secret_option_fill(&source, NULL, &bytes, err) < 0) {
+			log_warn("secret left out id=%s why=\"%s\"", secret->id, err->text);
+			continue;
+		}
+		if (secrets_add(out, secret->id, &bytes, err) < 0)
+			return err_ctx(err, "secret %s", secret->id);
 	}
 	return 0;
 }

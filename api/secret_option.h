@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* secret_option.h - --secret: where a bake's secrets come from. */
+/* secret_option.h - where a bake's secrets come from: --secret, or the configuration. */
 #pragma once
 
 #include "api/cli.h"
@@ -13,3 +13,7 @@
 
 /* Read all that are given. ERR_NOT_FOUND for a file or a variable that is not there. */
 int secret_option_read(const struct cli *cli, struct secrets *out, struct err *err) MUST_CHECK;
+
+/* Those of the configuration. One that is not there now is left out, and the log says so. */
+int secret_option_read_config(const struct config *config, struct secrets *out, struct err *err)
+	MUST_CHECK;

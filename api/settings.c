@@ -122,6 +122,18 @@ static char *settings_program(const char *self_dir, const char *name)
 	return settings_join(libexec, name);
 }
 
+/* The command line, for the daemon: beside it, or in the bin of their prefix. */
+static char *settings_hearth(const char *self_dir)
+{
+	char *beside = settings_join(self_dir, "hearth");
+	struct stat st;
+
+	if (stat(beside, &st) == 0 && S_ISREG(st.st_mode))
+		return beside;
+	free(beside);
+	return settings_join(self_dir, "../../bin/hearth");
+}
+
 static int settings_programs(struct cli *cli, struct err *err)
 {
 	char self[PATH_MAX];
@@ -137,6 +149,7 @@ static int settings_programs(struct cli *cli, struct err *err)
 	cli->worker_path = settings_program(self, "hearth-worker");
 	cli->puller_path = settings_program(self, "hearth-puller");
 	cli->daemon_path = settings_program(self, "hearth-daemon");
+	cli->hearth_path = settings_hearth(self);
 	cli->agent_path = settings_program(self, "hearth-agent");
 	return 0;
 }

@@ -354,6 +354,7 @@ static bool work_is_passing(const struct bake_result *result, enum err_kind kind
 	case ERR_DENIED:
 	case ERR_NOT_FOUND:
 	case ERR_NO_METHOD:
+	case ERR_NOT_READY:
 	case ERR_GONE:
 	case ERR_LIMIT:
 	case ERR_REFUSED:

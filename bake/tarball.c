@@ -292,6 +292,21 @@ int tarball_forget(struct meta *meta, const struct digest *digest, struct err *e
 	return meta_del(meta, TARBALL_TABLE, str_of(digest_hex(digest, hex)), err);
 }
 
+int tarball_take(struct store *store, struct source *source, struct digest *out, struct err *err)
+{
+	AUTO(tarball_writer) struct tarball_writer *writer = NULL;
+	struct str piece;
+	int more;
+
+	if (tarball_writer_open(store, &writer, err) < 0)
+		return -1;
+	while ((more = source->read(source, &piece, err)) == 1) {
+		if (tarball_writer_add(writer, piece, err) < 0)
+			return -1;
+	}
+	return more < 0 ? -1 : tarball_writer_finish(writer, out, err);
+}
+
 void tarball_tree(const struct digest *digest, struct digest *out)
 {
 	struct hasher hasher;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "layers/base/cancel.h"
+#include "layers/base/sink.h"
 #include "layers/digest.h"
 #include "layers/meta.h"
 
@@ -29,6 +30,10 @@ struct asker;
  */
 int tarball_put(struct store *store, int fd, const struct cancel *cancel, struct digest *out,
 		struct err *err) MUST_CHECK;
+
+/* The same for what comes from elsewhere. */
+int tarball_take(struct store *store, struct source *source, struct digest *out, struct err *err)
+	MUST_CHECK;
 
 /*
  * The same for a directory, as a plain tar: in byte order of names, owners and

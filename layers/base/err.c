@@ -20,6 +20,7 @@ static const struct {
 	[ERR_DENIED] = {"Forbidden", 77, 403},
 	[ERR_NOT_FOUND] = {"NotFound", 66, 404},
 	[ERR_NO_METHOD] = {"UnknownMethod", 64, 404},
+	[ERR_NOT_READY] = {"AgentNotReady", 75, 409},
 	[ERR_CONFLICT] = {"Conflict", 75, 409},
 	[ERR_GONE] = {"Gone", 66, 410},
 	[ERR_LIMIT] = {"TooLarge", 65, 413},

@@ -33,6 +33,7 @@ enum err_kind {
 	ERR_DENIED,       /* credentials or policy refuse it */
 	ERR_NOT_FOUND,    /* a thing named by the user does not exist */
 	ERR_NO_METHOD,    /* what was asked for is nothing that can be asked for */
+	ERR_NOT_READY,    /* the image of a version is not there yet, or never will be */
 	ERR_CONFLICT,     /* not in this state */
 	ERR_GONE,         /* it existed, and never will again */
 	ERR_LIMIT,        /* larger than a configured ceiling */

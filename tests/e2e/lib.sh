@@ -246,3 +246,28 @@ start_git() # serves $work/git/handbook.git; sets git_port
 	# shellcheck disable=SC2034 # for the cases
 	git_port=$(cat "$work/git/port")
 }
+
+start_daemon() # ARGUMENT...: sets daemon (its pid), url and token
+{
+	: >"$work/daemon.log"
+	setpriv --pdeathsig TERM "$HEARTH" serve --listen 127.0.0.1:0 "$@" 2>"$work/daemon.log" &
+	daemon=$!
+	servers+=("$daemon")
+	wait_for 20 grep -q listening "$work/daemon.log" || { cat "$work/daemon.log"; exit 1; }
+	url=$(grep -oE 'url=[^ ]*' "$work/daemon.log" | cut -d= -f2)
+	token=$(cat "$HEARTH_DATA/admin.token")
+}
+
+stop_daemon() # sets status
+{
+	kill "$daemon"
+	status=0
+	wait "$daemon" || status=$?
+}
+
+ask() # PATH [CURL OPTION...]: the body, and the status in a line behind it
+{
+	local path=$1
+	shift
+	curl -sS -m 30 -w '\n%{http_code}\n' -H "Authorization: Bearer ${as:-$token}" "$@" "$url$path"
+}

@@ -3,30 +3,6 @@
 # The daemon's front door: health, tokens, methods, bad input, its end. curl is the judge.
 . "$(dirname "$0")/lib.sh"
 
-start_daemon() # ARGUMENT...: sets daemon, url and token
-{
-	: >"$work/daemon.log"
-	setpriv --pdeathsig TERM "$HEARTH" serve --listen 127.0.0.1:0 "$@" 2>"$work/daemon.log" &
-	daemon=$!
-	wait_for 20 grep -q listening "$work/daemon.log" || { cat "$work/daemon.log"; exit 1; }
-	url=$(grep -oE 'url=[^ ]*' "$work/daemon.log" | cut -d= -f2)
-	token=$(cat "$HEARTH_DATA/admin.token")
-}
-
-stop_daemon() # sets status
-{
-	kill "$daemon"
-	status=0
-	wait "$daemon" || status=$?
-}
-
-ask() # PATH [CURL OPTION...]: the body, and the status in a line behind it
-{
-	local path=$1
-	shift
-	curl -sS -m 30 -w '\n%{http_code}\n' -H "Authorization: Bearer ${as:-$token}" "$@" "$url$path"
-}
-
 start_daemon
 same "it says that it serves" "$(curl -sS "$url/healthz")" ok
 same "and that it is ready" "$(curl -sS "$url/readyz")" ready

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log_stream.h - what a bake wrote, as the body of an answer.
+ *
+ * One that is followed ends with its bake. Of one step it is what stands between
+ * that step's line and the next one's, in every attempt: a line of the log that
+ * looks like such a line is taken for one.
+ */
+#pragma once
+
+#include "bake/bakes.h"
+#include "layers/base/http.h"
+
+struct log_stream_options {
+	struct store *store;
+	const struct bakes_record *record;
+	size_t step; /* from 1; 0 for all of it */
+	bool follow;
+};
+
+/* The response's to close. */
+struct http_stream *log_stream_new(const struct log_stream_options *options);

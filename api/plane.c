@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/plane.h"
+
+#include "api/metrics.h"
+#include "api/secret_option.h"
+#define LOG_MODULE "api"
+#include "layers/base/log.h"
+#include "layers/base/thread.h"
+#include "layers/journal.h"
+
+#define PLANE_BASE_MAX ((size_t)4096)
+
+/* The queue's word: something about this agent is another now, be it but its log. */
+static void plane_hear_queue(void *ctx, struct str agent_id)
+{
+	const struct plane *plane = ctx;
+
+	if (agent_id.len > 0) /* what is about anybody has its event */
+		server_wake(plane->server, http_topic(agent_id));
+}
+
+struct plane_telling {
+	struct server *server;
+	uint64_t last;
+};
+
+static int plane_tell(void *ctx, const struct event *event, struct err *err)
+{
+	struct plane_telling *telling = ctx;
+
+	(void)err;
+	if (event->agent_id.len > 0)
+		server_wake(telling->server, http_topic(event->agent_id));
+	telling->last = event->id;
+	return 0;
+}
+
+/* Two may be at this: an agent is woken twice then. */
+static void plane_hear_journal(void *ctx)
+{
+	struct plane *plane = ctx;
+	struct plane_telling telling = {plane->server, atomic_load(&plane->told)};
+	uint64_t before = telling.last;
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err;
+
+	if (meta_begin(plane->store, META_READ, &meta, &err) < 0 ||
+	    journal_read(meta, before, plane_tell, &telling, &err) < 0)
+		log_warn("events not read why=\"%s\"", err.text);
+	while (before < telling.last &&
+	       !atomic_compare_exchange_weak(&plane->told, &before, telling.last))
+		continue;
+	server_wake(plane->server, http_topic(STR(PLANE_EVENTS)));
+}
+
+static int plane_find_last_event(struct plane *plane, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	uint64_t oldest;
+	uint64_t newest = 0;
+
+	if (meta_begin(plane->store, META_READ, &meta, err) < 0 ||
+	    journal_ends(meta, &oldest, &newest, err) < 0)
+		return -1;
+	atomic_init(&plane->told, newest);
+	return 0;
+}
+
+static int plane_read_secrets(void *ctx, struct secrets *out, struct err *err)
+{
+	const struct plane *plane = ctx;
+
+	return secret_option_read_config(plane->config, out, err);
+}
+
+static struct maker *plane_make_maker(struct plane *plane, const struct cli *cli)
+{
+	struct maker_job_options options = {
+		.request.program = cli->hearth_path,
+		.request.config = cli_text(cli, "config"),
+		.request.store = plane->store,
+		.request.hosts = cli->config.hosts,
+		.request.host_count = cli->config.host_count,
+		.timeout_ms = cli->config.bakes_timeout_ms,
+		.secrets = plane_read_secrets,
+		.ctx = plane,
+	};
+
+	return maker_job_new(&options);
+}
+
+static int plane_start_queue(struct plane *plane, const struct cli *cli, struct err *err)
+{
+	struct queue_options options = {
+		.store = plane->store,
+		.maker = plane->maker,
+		.parallel = (size_t)cli->config.bakes_parallel,
+		.changed = plane_hear_queue,
+		.changed_ctx = plane,
+	};
+
+	if (options.parallel == 0)
+		options.parallel = thread_cores(QUEUE_PARALLEL_MAX);
+	if (queue_start(&options, &plane->queue, err) < 0)
+		return -1;
+	return schedule_start(plane->store, plane->queue, NULL, &plane->schedule, err);
+}
+
+int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
+		struct server *server, struct err *err)
+{
+	*plane = (struct plane){.store = store, .server = server, .config = &cli->config};
+	plane->maker = plane_make_maker(plane, cli);
+	if (plane_find_last_event(plane, err) < 0)
+		return -1;
+	journal_listen(store, plane_hear_journal, plane);
+	return plane_start_queue(plane, cli, err);
+}
+
+void plane_stop(struct plane *plane, int64_t grace_ms)
+{
+	schedule_stop(plane->schedule);
+	queue_stop(plane->queue, grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
+	maker_job_free(plane->maker);
+}
+
+/* The base as the spec calls it, with its platform, which makes it another one. */
+static int plane_name_base(const struct agent_version *version, struct buf *out, struct err *err)
+{
+	const json_t *sandbox = json_object_get(version->spec, "sandbox");
+	const json_t *image = json_object_get(sandbox, "image");
+	const json_t *base = json_object_get(image, "base");
+	const json_t *platform = json_object_get(image, "platform");
+
+	if (!json_is_string(base))
+		return 0;
+	if (!json_is_string(platform))
+		return buf_add(out, json_str(base), err);
+	return buf_addf(out, err, "%s %s", json_string_value(base), json_string_value(platform));
+}
+
+/* What sync has checked. Of a version that says nothing of rebakes there are none. */
+static struct spec_rebake plane_read_rebake(const struct agent_version *version)
+{
+	const json_t *sandbox = json_object_get(version->spec, "sandbox");
+	const json_t *rebake = json_object_get(json_object_get(sandbox, "image"), "rebake");
+	const json_t *cron = json_object_get(rebake, "cron");
+
+	return (struct spec_rebake){
+		.cron = json_is_string(cron) ? json_str(cron) : STR(""),
+		.jitter_ms = json_integer_value(json_object_get(rebake, "jitterMs")),
+	};
+}
+
+int plane_take_version(void *ctx, struct meta *meta, const struct agent *agent,
+		       const struct agent_version *version, struct err *err)
+{
+	struct plane_version *taking = ctx;
+	auto_buf struct buf base = BUF_INIT(PLANE_BASE_MAX);
+	const struct spec_rebake rebake = plane_read_rebake(version);
+	struct queue_version taken = {
+		.agent_id = str_of(agent->id),
+		.slug = str_of(agent->slug),
+		.version = version->number,
+	};
+
+	if (plane_name_base(version, &base, err) < 0)
+		return err_ctx(err, "sandbox.image.base");
+	taken.base = buf_str(&base);
+	taking->has_image = base.len > 0;
+	if (queue_put(taking->plane->queue, meta, &taken, err) < 0)
+		return -1;
+	return schedule_put(taking->plane->schedule, meta, taken.agent_id, &rebake, err);
+}
+
+int plane_metrics(void *ctx, struct buf *page, struct err *err)
+{
+	const struct plane *plane = ctx;
+	struct queue_counts counts;
+
+	queue_count(plane->queue, &counts);
+	const struct metric_sample samples[] = {
+		{"hearth_queue_bakes", "state=\"waiting\"", "gauge",
+		 "Bakes that are open: for their turn or another attempt, and at work.",
+		 counts.waiting},
+		{"hearth_queue_bakes", "state=\"running\"", NULL, NULL, counts.running},
+		{"hearth_bakes_total", "state=\"ready\"", "counter",
+		 "Bakes that ended, since the start.", counts.ended[BAKES_READY]},
+		{"hearth_bakes_total", "state=\"unchanged\"", NULL, NULL,
+		 counts.ended[BAKES_UNCHANGED]},
+		{"hearth_bakes_total", "state=\"failed\"", NULL, NULL, counts.ended[BAKES_FAILED]},
+		{"hearth_bakes_total", "state=\"cancelled\"", NULL, NULL,
+		 counts.ended[BAKES_CANCELLED]},
+		{"hearth_bake_retries_total", "", "counter",
+		 "Attempts that failed in passing, and were put off.", counts.retried},
+		{"hearth_steps_total", "cache=\"hit\"", "counter",
+		 "Steps of bakes that ended well.", counts.cached_steps},
+		{"hearth_steps_total", "cache=\"miss\"", NULL, NULL,
+		 counts.steps - counts.cached_steps},
+	};
+
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		if (metrics_value(page, &samples[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}

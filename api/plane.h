@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plane.h - what goes on behind the daemon's methods: the queue and its bakes, and
+ * who is told of what they do.
+ *
+ * Requests wait for an agent by its id, and for events by PLANE_EVENTS: these are
+ * topics (layers/base/http.h). All of the queue's work shows as changes of an
+ * agent, what steps write included; each commit that appended an event wakes
+ * those who wait for events and for the agent that it is about.
+ *
+ * Threads: plane_start() and plane_stop() are the main thread's; the callbacks
+ * come from those that commit.
+ */
+#pragma once
+
+#include "api/cli.h"
+#include "api/server.h"
+#include "bake/agent.h"
+#include "bake/maker_job.h"
+#include "bake/queue.h"
+#include "bake/schedule.h"
+
+#include <stdatomic.h>
+
+#define PLANE_EVENTS "events"
+
+struct plane {
+	struct store *store;
+	struct server *server;
+	const struct config *config;
+	struct maker *maker;
+	struct queue *queue;
+	struct schedule *schedule;
+	atomic_uint_least64_t told; /* the last event whose agent was woken */
+};
+
+/* The store, the server and the cli outlive it. */
+int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
+		struct server *server, struct err *err) MUST_CHECK;
+
+/* Let what runs end for so long, and put back what does not. */
+void plane_stop(struct plane *plane, int64_t grace_ms);
+
+/* A version that is synced, and whether it has an image to be baked. */
+struct plane_version {
+	struct plane *plane;
+	bool has_image;
+};
+
+/*
+ * An agent_appended_fn: the version's bake joins the queue, and its rebakes the
+ * schedule. ctx is a struct plane_version.
+ */
+int plane_take_version(void *ctx, struct meta *meta, const struct agent *agent,
+		       const struct agent_version *version, struct err *err) MUST_CHECK;
+
+/* A metrics_source_fn. ctx is the plane. */
+int plane_metrics(void *ctx, struct buf *page, struct err *err) MUST_CHECK;
