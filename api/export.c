@@ -70,6 +70,19 @@ static int export_oci_archive(const struct export *export, struct output *output
 	return oci_archive_write(export->store, &spec, &output->sink, err);
 }
 
+/* By the tag that was asked for, or as it is called here. */
+static json_t *export_names(const struct export *export)
+{
+	json_t *names;
+
+	if (export->to.tag.len == 0 && export->spec->names)
+		return json_deep_copy(export->spec->names);
+	names = json_array();
+	if (export->to.tag.len > 0)
+		(void)json_array_append_new(names, json_from_str(export->to.tag));
+	return names;
+}
+
 /* Its layers are inflated, which takes a worker. */
 static int export_docker_archive(const struct export *export, struct output *output,
 				 struct err *err)
@@ -82,14 +95,9 @@ static int export_docker_archive(const struct export *export, struct output *out
 	};
 	AUTO(json) json_t *request = asker_request_new(export->store);
 	AUTO(json) json_t *answer = NULL;
-	json_t *names = json_array();
 
-	if (export->to.tag.len > 0)
-		(void)json_array_append_new(names, json_from_str(export->to.tag));
-	else if (export->spec->names)
-		(void)json_array_extend(names, json_deep_copy(export->spec->names));
 	digest_json_set(request, "manifest", &export->spec->image);
-	(void)json_object_set_new(request, "names", names);
+	(void)json_object_set_new(request, "names", export_names(export));
 	return asker_call(&asker, "export", request, &answer, err);
 }
 
