@@ -15,9 +15,6 @@
 #include "layers/tree.h"
 #include "registry/document.h"
 
-#define LOG_MODULE "bake"
-#include "layers/base/log.h"
-
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
@@ -228,32 +225,4 @@ int gc_press(const struct gc_options *options, struct gc_result *result, struct 
 	free(press.trees.at);
 	free(press.caches.at);
 	return rc;
-}
-
-int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,
-		 struct err *err)
-{
-	struct gc_options options = {
-		.store = store, .policy = policy ? *policy : GC_POLICY_INIT, .cancel = cancel};
-	uint64_t *wanted = &options.policy.min_free_bytes;
-	struct gc_result result;
-	struct statvfs fs;
-	struct err why;
-
-	if (fstatvfs(store_dirfd(store, STORE_ROOT), &fs) < 0)
-		return err_os(err, errno, "look at the file system of %s", store_path(store));
-	if (*wanted == 0) {
-		*wanted = (uint64_t)fs.f_blocks * fs.f_frsize / 100 * GC_FREE_PERCENT;
-		if (*wanted > GC_FREE_BYTES)
-			*wanted = GC_FREE_BYTES;
-	}
-	if ((uint64_t)fs.f_bavail * fs.f_frsize >= *wanted)
-		return 0;
-	if (gc_run(&options, &result, &why) == 0 || why.kind != ERR_CANCELLED) {
-		log_debug("made room bytes=%ju",
-			  (uintmax_t)(result.collected.tree_bytes + result.punched));
-		return 0;
-	}
-	*err = why;
-	return -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gc_priv.h - a collection in passes: one by the policy, and more while space is short. */
+/* gc_priv.h - the parts of a collection. */
 #pragma once
 
 #include "bake/gc.h"
