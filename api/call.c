@@ -5,6 +5,7 @@
 #include "api/settings.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 /* Where the daemon of this data directory is, and how it knows us. */
 static int call_find_local(const struct cli *cli, json_t *request, struct secret *token,
@@ -47,11 +48,29 @@ static int call_find_daemon(const struct cli *cli, json_t *request, struct err *
 	return 0;
 }
 
+/* What the role says where an etag is asked for: {"etag", "answer"}. */
+static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct err *err)
+{
+	struct str tag;
+	json_t *answer = NULL;
+	int found = json_get_object(said, "", "answer", &answer, err);
+
+	if (found < 0 || json_need_string(said, "", "etag", &tag, err) < 0)
+		return -1;
+	if (tag.len >= CALL_ETAG_MAX)
+		return err_set(err, ERR_REMOTE, "the daemon's answer has no fitting ETag");
+	memcpy(etag, tag.ptr, tag.len);
+	etag[tag.len] = '\0';
+	*out = found == 1 ? json_incref(answer) : json_null();
+	return 0;
+}
+
 int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
 {
 	AUTO(json)
 	json_t *request = json_pack("{s:s, s:b, s:O}", "method", spec->method, "raw",
 				    spec->heard != NULL, "args", spec->args);
+	AUTO(json) json_t *said = NULL;
 	const struct asker asker = {
 		.worker_path = cli->puller_path,
 		.log = spec->heard,
@@ -61,5 +80,12 @@ int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **ou
 
 	if (call_find_daemon(cli, request, err) < 0)
 		return -1;
-	return asker_call(&asker, "call", request, out, err);
+	if (spec->etag)
+		(void)json_object_set_new(request, "etag", json_string(spec->etag));
+	if (asker_call(&asker, "call", request, &said, err) < 0)
+		return -1;
+	if (spec->etag)
+		return call_read_tagged(said, spec->etag, out, err);
+	*out = steal_ptr(&said);
+	return 0;
 }

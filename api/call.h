@@ -11,16 +11,21 @@
 #include "api/cli.h"
 #include "bake/asker.h"
 
+#define CALL_ETAG_MAX ((size_t)128)
+
 struct call_spec {
 	const char *method;  /* "agents.sync" */
 	const json_t *args;  /* an object */
 	asker_log_fn *heard; /* NULL, or who gets the answer as it comes, whatever it is */
 	void *ctx;           /* of heard */
+	char *etag; /* NULL, or CALL_ETAG_MAX bytes: of the answer that is known, "" for none */
 };
 
 /*
  * *out is the answer, the caller's to own; an empty object where it went to heard.
- * The daemon's error comes as ours. ERR_UNAVAILABLE where none answers.
+ * With an etag it is the JSON null where the answer is the one that is known, and
+ * else etag becomes the new one's. The daemon's error comes as ours.
+ * ERR_UNAVAILABLE where none answers.
  */
 int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
 	MUST_CHECK;

@@ -3,6 +3,7 @@
  * call_role.c - the role that speaks HTTP for call.c.
  *
  *	{"method", "args", "token", "raw", "url" or "data"} -> what the daemon answered
+ *	{..., "etag"} -> {"etag", "answer"}, which is none where it is still that one
  */
 #include "api/call.h"
 #include "bake/wire.h"
@@ -24,6 +25,7 @@ struct caller {
 	struct buf body;   /* to send */
 	struct buf answer; /* what was said, where it is not passed on */
 	bool raw;
+	bool tagged;        /* the answer's ETag is asked for */
 	struct err failure; /* of a callback */
 };
 
@@ -72,6 +74,18 @@ static int caller_add_header(struct caller *caller, struct str name, struct str 
 		abort();
 	caller->headers = more;
 	return 0;
+}
+
+/* Only another answer than this is wanted; "" for any. */
+static int caller_set_etag(struct caller *caller, struct err *err)
+{
+	struct str etag = STR("");
+	int found = json_get_string(caller->request, "", "etag", &etag, err);
+
+	caller->tagged = found == 1;
+	if (found < 0 || etag.len == 0)
+		return found < 0 ? -1 : 0;
+	return caller_add_header(caller, STR("If-None-Match: "), etag, err);
 }
 
 static int caller_set_url(struct caller *caller, struct err *err)
@@ -126,7 +140,7 @@ static int caller_prepare(struct caller *caller, int *out_runfd, struct err *err
 	    json_need_string(caller->request, "", "token", &token, err) < 0 ||
 	    json_need_object(caller->request, "", "args", &args, err) < 0 ||
 	    json_format(args, &caller->body, err) < 0 || caller_set_url(caller, err) < 0 ||
-	    caller_set_socket(caller, out_runfd, err) < 0 ||
+	    caller_set_socket(caller, out_runfd, err) < 0 || caller_set_etag(caller, err) < 0 ||
 	    caller_add_header(caller, STR("Authorization: Bearer "), token, err) < 0 ||
 	    caller_add_header(caller, STR("Content-Type: "), STR("application/json"), err) < 0)
 		return -1;
@@ -177,6 +191,29 @@ static int caller_refused(const struct caller *caller, long status, struct err *
 	return err_set(err, err_kind_of(code.ptr, (int)status), STR_FMT, STR_ARG(message));
 }
 
+/* The whole answer as JSON; nothing where all of it was passed on. */
+static int caller_parse(const struct caller *caller, json_t **out, struct err *err)
+{
+	if (caller->raw || caller->answer.len == 0) {
+		*out = json_object();
+		return 0;
+	}
+	return json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, out, err);
+}
+
+static int caller_parse_tagged(const struct caller *caller, bool known, json_t **out,
+			       struct err *err)
+{
+	struct curl_header *header = NULL;
+	json_t *answer = json_null();
+
+	if (!known && caller_parse(caller, &answer, err) < 0)
+		return -1;
+	(void)curl_easy_header(caller->easy, "ETag", 0, CURLH_HEADER, -1, &header);
+	*out = json_pack("{s:s, s:o}", "etag", header ? header->value : "", "answer", answer);
+	return 0;
+}
+
 static int caller_run(struct caller *caller, json_t **out, struct err *err)
 {
 	auto_close int runfd = -1;
@@ -193,13 +230,10 @@ static int caller_run(struct caller *caller, json_t **out, struct err *err)
 		return err_set(err, ERR_UNAVAILABLE, "ask the daemon: %s",
 			       curl_easy_strerror(code));
 	status = caller_status(caller);
-	if (status / 100 != 2)
+	if (status / 100 != 2 && !(status == 304 && caller->tagged))
 		return caller_refused(caller, status, err);
-	if (caller->raw || caller->answer.len == 0) {
-		*out = json_object();
-		return 0;
-	}
-	return json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, out, err);
+	return caller->tagged ? caller_parse_tagged(caller, status == 304, out, err)
+			      : caller_parse(caller, out, err);
 }
 
 static int caller_receive(struct caller *caller, struct err *err)
