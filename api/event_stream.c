@@ -22,6 +22,7 @@ struct event_stream {
 	char *agent_id; /* owned; "" for any, here and below */
 	char *session_id;
 	char *type;
+	bool ends;
 	uint64_t after;     /* the last event that was looked at */
 	int64_t comment_ms; /* when the next comment is due */
 	struct buf ready;   /* to be sent */
@@ -98,7 +99,7 @@ static int event_stream_fill(struct event_stream *events, struct err *err)
 	    event_stream_mind_gap(events, meta, err) < 0 ||
 	    journal_read(meta, events->after, event_stream_visit, events, err) < 0)
 		return -1;
-	if (events->ready.len > 0 || clock_monotonic_ms() < events->comment_ms)
+	if (events->ready.len > 0 || events->ends || clock_monotonic_ms() < events->comment_ms)
 		return 0;
 	return buf_add(&events->ready, STR(":\n\n"), err);
 }
@@ -127,7 +128,7 @@ static ssize_t event_stream_read(struct http_stream *stream, uint64_t at, char *
 	}
 	if (events->sent < events->ready.len)
 		return event_stream_send(events, out, max);
-	if (over)
+	if (over || events->ends)
 		return HTTP_STREAM_END;
 	*wait = (struct http_wait){events->topic, events->comment_ms};
 	return 0;
@@ -159,6 +160,7 @@ struct http_stream *event_stream_new(struct store *store, uint64_t after,
 		.agent_id = str_dup(filter->agent_id),
 		.session_id = str_dup(filter->session_id),
 		.type = str_dup(filter->type),
+		.ends = filter->ends,
 		.after = after,
 		.ready = BUF_INIT(EVENT_STREAM_BYTES),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_stream.h - the journal as server-sent events (WHATWG HTML), without end.
+ * event_stream.h - the journal as server-sent events (WHATWG HTML), without end
+ * unless that is asked for.
  *
  *	id: 17
  *	event: image.ready
@@ -21,6 +22,7 @@ struct event_filter {
 	struct str agent_id;
 	struct str session_id;
 	struct str type;
+	bool ends; /* with what there is, rather than never */
 };
 
 /* topic is woken after each commit that appended. The response's to close. */

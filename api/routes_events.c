@@ -41,13 +41,14 @@ static int events_find_begin(const struct call *call, struct meta *meta, uint64_
 static int events_stream(struct call *call, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	struct event_filter filter = {STR(""), STR(""), STR("")};
+	struct event_filter filter = {STR(""), STR(""), STR(""), false};
 	struct agent agent = {.id = ""};
 	uint64_t after;
 	struct str name;
+	bool follow = true;
 	int of_agent = json_get_string(call->args, "", "agentId", &name, err);
 
-	if (of_agent < 0 ||
+	if (of_agent < 0 || json_get_bool(call->args, "", "follow", &follow, err) < 0 ||
 	    json_get_string(call->args, "", "sessionId", &filter.session_id, err) < 0 ||
 	    json_get_string(call->args, "", "type", &filter.type, err) < 0 ||
 	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
@@ -55,6 +56,7 @@ static int events_stream(struct call *call, struct err *err)
 	    events_find_begin(call, meta, &after, err) < 0)
 		return -1;
 	filter.agent_id = str_of(agent.id);
+	filter.ends = !follow;
 	http_add_header(call->response, "Content-Type", STR("text/event-stream"));
 	http_add_header(call->response, "Cache-Control", STR("no-cache"));
 	call->response->stream = event_stream_new(call->daemon->store, after, &filter,
@@ -63,10 +65,9 @@ static int events_stream(struct call *call, struct err *err)
 }
 
 static const struct route_param stream_params[] = {
-	{"after", ROUTE_STRING, false},
-	{"agentId", ROUTE_STRING, false},
-	{"sessionId", ROUTE_STRING, false},
-	{"type", ROUTE_STRING, false},
+	{"after", ROUTE_STRING, false},     {"agentId", ROUTE_STRING, false},
+	{"sessionId", ROUTE_STRING, false}, {"type", ROUTE_STRING, false},
+	{"follow", ROUTE_BOOL, false},
 };
 
 static const struct route table[] = {
@@ -74,7 +75,7 @@ static const struct route table[] = {
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
 	 .params = stream_params,
-	 .param_count = 4,
+	 .param_count = 5,
 	 .run = events_stream},
 };
 
