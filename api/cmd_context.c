@@ -5,18 +5,6 @@
 
 #include <string.h>
 
-static int context_put(const struct cli *cli, struct store *store, struct digest *out,
-		       struct err *err)
-{
-	auto_close int fd = -1;
-	bool is_dir;
-
-	if (context_arg_open_source(cli->args[1], &fd, &is_dir, err) < 0)
-		return -1;
-	return is_dir ? tarball_pack(store, fd, cli->cancel, out, err)
-		      : tarball_put(store, fd, cli->cancel, out, err);
-}
-
 static void context_print(const struct cli *cli, const struct digest *digest)
 {
 	char text[DIGEST_TEXT_MAX];
@@ -40,7 +28,8 @@ static int run(struct cli *cli, struct err *err)
 	if (strcmp(cli->args[0], "put") != 0)
 		return err_set(err, ERR_INVALID, "context %s: expected context put DIR|TAR|-",
 			       cli->args[0]);
-	if (cli_open_store(cli, &store, err) < 0 || context_put(cli, store, &digest, err) < 0)
+	if (cli_open_store(cli, &store, err) < 0 ||
+	    context_arg_put(cli, store, cli->args[1], &digest, err) < 0)
 		return err_ctx(err, "context put %s", cli->args[1]);
 	context_print(cli, &digest);
 	return 0;

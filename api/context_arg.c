@@ -2,6 +2,7 @@
 #include "api/context_arg.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -88,4 +89,28 @@ int context_arg_open(const struct cli *cli, struct store *store, const char *tex
 	if (tarball_put(store, fd, cli->cancel, &digest, err) < 0)
 		return -1;
 	return context_arg_open_stored(cli, store, &digest, out_fd, err);
+}
+
+int context_arg_put(const struct cli *cli, struct store *store, const char *text,
+		    struct digest *out, struct err *err)
+{
+	auto_close int fd = -1;
+	bool is_dir;
+
+	if (context_arg_open_source(text, &fd, &is_dir, err) < 0)
+		return -1;
+	return is_dir ? tarball_pack(store, fd, cli->cancel, out, err)
+		      : tarball_put(store, fd, cli->cancel, out, err);
+}
+
+char *context_arg_beside(const char *spec_path, struct str context)
+{
+	const char *slash = strrchr(spec_path, '/');
+	int dir_len = slash ? (int)(slash - spec_path) + 1 : 0;
+	bool whole = str_starts(context, STR("/")) || context_arg_is_digest(context.ptr);
+	char *text;
+
+	if (asprintf(&text, "%.*s" STR_FMT, whole ? 0 : dir_len, spec_path, STR_ARG(context)) < 0)
+		abort();
+	return text;
 }

@@ -22,3 +22,13 @@ int context_arg_open(const struct cli *cli, struct store *store, const char *tex
  */
 int context_arg_open_source(const char *text, int *out_fd, bool *out_is_dir, struct err *err)
 	MUST_CHECK;
+
+/* Store what is named so, a directory or a tar, as `hearth context put` does. */
+int context_arg_put(const struct cli *cli, struct store *store, const char *text,
+		    struct digest *out, struct err *err) MUST_CHECK;
+
+/*
+ * What the context of a spec in that file names: beside the file, unless it is
+ * absolute or a digest. The caller frees it.
+ */
+char *context_arg_beside(const char *spec_path, struct str context) MUST_CHECK;

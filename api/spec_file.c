@@ -61,20 +61,6 @@ int spec_file_read(const struct cli *cli, struct spec *out, struct err *err)
 	return 0;
 }
 
-/* Beside the spec's file, unless it says where it is. */
-static char *spec_file_context(const struct cli *cli, const struct spec *spec)
-{
-	const char *slash = strrchr(cli->args[0], '/');
-	int dir_len = slash ? (int)(slash - cli->args[0]) + 1 : 0;
-	bool whole = spec->context.ptr[0] == '/' || context_arg_is_digest(spec->context.ptr);
-	char *text;
-
-	if (asprintf(&text, "%.*s" STR_FMT, whole ? 0 : dir_len, cli->args[0],
-		     STR_ARG(spec->context)) < 0)
-		abort();
-	return text;
-}
-
 int spec_file_open_context(const struct cli *cli, const struct spec *spec, struct store *store,
 			   int *out, struct err *err)
 {
@@ -87,7 +73,7 @@ int spec_file_open_context(const struct cli *cli, const struct spec *spec, struc
 		return err_set(err, ERR_INVALID,
 			       "the spec and its context cannot both be standard input");
 	if (!given) {
-		beside = spec_file_context(cli, spec);
+		beside = context_arg_beside(cli->args[0], spec->context);
 		given = beside;
 	}
 	if (context_arg_open(cli, store, given, out, err) < 0)
