@@ -76,11 +76,22 @@ static int cli_parse_option(struct cli *cli, int argc, char **argv, int *at, str
 	return cli_add_value(cli, option, argv[++*at], err);
 }
 
+/* The two switches that everybody types with one letter; -1 for anything else. */
+static int cli_find_short(const struct cli_command *command, const char *text)
+{
+	if (strcmp(text, "-h") == 0)
+		return cli_find_option(command, STR("help"));
+	if (strcmp(text, "-f") == 0)
+		return cli_find_option(command, STR("follow"));
+	return -1;
+}
+
 /* One argument that may be an option; *options ends with "--". */
 static int cli_parse_one(struct cli *cli, int argc, char **argv, int *at, bool *options,
 			 struct err *err)
 {
 	const char *text = argv[*at];
+	int option;
 
 	if (text[0] == '\0')
 		return err_set(err, ERR_INVALID, "an argument is empty: expected %s",
@@ -93,10 +104,11 @@ static int cli_parse_one(struct cli *cli, int argc, char **argv, int *at, bool *
 		*options = false;
 		return 0;
 	}
-	if (strcmp(text, "-h") == 0)
-		return cli_add_value(cli, cli_find_option(cli->command, STR("help")), "", err);
 	if (text[1] == '-')
 		return cli_parse_option(cli, argc, argv, at, err);
+	option = cli_find_short(cli->command, text);
+	if (option >= 0)
+		return cli_add_value(cli, option, "", err);
 	return err_set(err, ERR_INVALID, "%s: options have long names; see hearth %s --help", text,
 		       cli->command->name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_logs.c - `hearth logs`: what the steps behind an image wrote, or one that failed. */
-#include "api/cli.h"
+/* cmd_logs.c - `hearth logs`: what the steps behind an image wrote, one that failed, or a bake. */
+#include "api/follow.h"
 #include "api/human.h"
 #include "api/lookup.h"
 #include "api/outlet.h"
@@ -197,8 +197,20 @@ static int logs_print(struct logs *logs, const struct cli *cli, struct err *err)
 	return found == 1 ? 0 : -1;
 }
 
+static int logs_bake(struct logs *logs, const struct cli *cli, struct err *err)
+{
+	size_t step = 0;
+
+	if (cli->arg_count > 1 && cli_read_step("step", cli->args[1], &step, err) < 0)
+		return -1;
+	if (follow_write(cli, cli->args[0], step, &logs->sink, err) < 0)
+		return err_ctx(err, "logs %s", cli->args[0]);
+	return logs_show_line(logs, err);
+}
+
 static int run(struct cli *cli, struct err *err)
 {
+	bool of_bake = cli_has(cli, "follow") || follow_is_bake(cli->args[0]);
 	struct logs logs = {
 		.sink = {logs_write},
 		.out = outlet_open(STDOUT_FILENO, cli->cancel),
@@ -210,8 +222,9 @@ static int run(struct cli *cli, struct err *err)
 
 	if (!logs.out)
 		return err_os(err, errno, "open standard output");
-	(void)setvbuf(logs.out, NULL, _IOFBF, LOGS_LINE_MAX);
-	result = logs_print(&logs, cli, err);
+	/* Who follows wants it at once. */
+	(void)setvbuf(logs.out, NULL, of_bake ? _IONBF : _IOFBF, LOGS_LINE_MAX);
+	result = of_bake ? logs_bake(&logs, cli, err) : logs_print(&logs, cli, err);
 	if (fclose(logs.out) != 0 && result == 0)
 		result = err_os(err, errno, "write standard output");
 	buf_done(&logs.line);
@@ -219,6 +232,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
+	{"follow", NULL, "-f: of a bake of the daemon's, until it has ended", false},
 	LOOKUP_OPTION_PLATFORM,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,
@@ -226,13 +240,14 @@ static const struct cli_option options[] = {
 
 const struct cli_command cli_logs = {
 	.name = "logs",
-	.arguments = "IMAGE [STEP]",
-	.summary = "print what the steps of an image wrote",
+	.arguments = "IMAGE|BAKE|AGENT [STEP]",
+	.summary = "print what the steps of an image wrote, or what a bake writes",
 	.detail =
 		"IMAGE is a tag, a digest, or the beginning of a digest, of an image that was\n"
 		"baked here; or the key of a step that failed, as the failed bake says it. STEP\n"
 		"is a number from 1: the log of that step alone is printed, byte for byte unless\n"
-		"on a terminal.\n",
+		"on a terminal. BAKE is the id of a bake of the daemon's; with -f an agent's\n"
+		"slug or id means its newest one.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -9,6 +9,7 @@ static const struct cli_option options[] = {
 	{"base", "REF", "a value", false},
 	{"tag", "NAME", "a value that repeats", true},
 	{"no-cache", NULL, "a switch", false},
+	{"follow", NULL, "a switch with a letter", false},
 	{"a-long-name-with-a-long-value", "NAME=VALUE",
 	 "what needs more words than there is room for in one line behind it", false},
 	CLI_OPTION_HELP,
@@ -64,6 +65,23 @@ static void two_dashes_end_the_options(void **state)
 	(void)state;
 	check_ok(parse(&cli, argv, &err), &err);
 	assert_string_equal(cli.args[0], "--base");
+	cli_done(&cli);
+}
+
+static void two_switches_have_a_letter(void **state)
+{
+	char *argv[] = {(char[]){"-f"}, (char[]){"spec.json"}, NULL};
+	char *help[] = {(char[]){"-h"}, NULL};
+	struct err err = {0};
+	struct cli cli;
+
+	(void)state;
+	check_ok(parse(&cli, argv, &err), &err);
+	assert_true(cli_has(&cli, "follow"));
+	assert_int_equal(cli.arg_count, 1);
+	cli_done(&cli);
+	check_ok(parse(&cli, help, &err), &err);
+	assert_true(cli_has(&cli, "help"));
 	cli_done(&cli);
 }
 
@@ -146,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_stand_before_or_after_arguments),
 		cmocka_unit_test(two_dashes_end_the_options),
+		cmocka_unit_test(two_switches_have_a_letter),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(help_needs_no_argument_and_lists_every_option),
 		cmocka_unit_test(help_is_no_wider_than_a_terminal),

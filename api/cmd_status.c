@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_status.c - `hearth status`: where an agent's image is. */
+#include "api/await.h"
+#include "api/human.h"
+#include "layers/base/clock.h"
+
+static int status_read_version(const struct cli *cli, int64_t *out, struct err *err)
+{
+	const char *text = cli_text(cli, "version");
+	size_t version = 0;
+
+	if (text && cli_read_step("--version", text, &version, err) < 0)
+		return -1;
+	*out = (int64_t)version;
+	return 0;
+}
+
+/* "  baked      2026-01-31T12:00:00.000Z, 5 minutes ago" */
+static void status_print_time(const char *title, const char *text)
+{
+	char age[HUMAN_TEXT_MAX];
+	struct err ignored;
+	int64_t ms;
+
+	if (clock_parse(str_of(text), &ms, &ignored) == 0)
+		(void)printf("  %-10s %s, %s\n", title, text, human_age(clock_now_ms() - ms, age));
+}
+
+static void status_print_image(const char *title, const json_t *image)
+{
+	char size[HUMAN_TEXT_MAX];
+	json_int_t bytes = json_integer_value(json_object_get(image, "sizeBytes"));
+
+	if (json_object_get(image, "digest"))
+		(void)printf("  %-10s %s, %s\n", title, await_text(image, "digest"),
+			     human_size((uint64_t)bytes, size));
+}
+
+static void status_print_fault(const char *title, const json_t *fault)
+{
+	auto_free char *message = human_text(str_of(await_text(fault, "message")));
+
+	if (fault)
+		(void)printf("  %-10s %s: %s\n", title, await_text(fault, "code"), message);
+}
+
+static void status_print_rebake(const json_t *rebake)
+{
+	if (!rebake)
+		return;
+	(void)printf("  %-10s %s, %s\n", "rebake", await_text(rebake, "status"),
+		     await_text(rebake, "bakeId"));
+	status_print_fault("", json_object_get(rebake, "error"));
+}
+
+static void status_print(const json_t *status)
+{
+	auto_free char *line = await_line(status);
+
+	(void)printf("%s\n", line);
+	status_print_image("image", status);
+	status_print_time("started", await_text(status, "startedAt"));
+	status_print_time("finished", await_text(status, "finishedAt"));
+	status_print_fault("error", json_object_get(status, "error"));
+	status_print_rebake(json_object_get(status, "rebake"));
+	status_print_image("previous", json_object_get(status, "previous"));
+}
+
+/* Each answer, until somebody cancels. */
+static int status_watch(const struct cli *cli, struct await *await, struct err *err)
+{
+	while (await_change(await, err) == 0) {
+		if (!cli_has(cli, "json"))
+			continue;
+		human_json(await->status, stdout);
+		(void)fflush(stdout);
+	}
+	return -1;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	auto_await struct await await = {.cli = cli, .agent = cli->args[0]};
+	int result;
+
+	if (status_read_version(cli, &await.version, err) < 0)
+		return -1;
+	if (cli_has(cli, "watch"))
+		return status_watch(cli, &await, err);
+	result = cli_has(cli, "wait") ? await_settled(&await, err) : await_ask(&await, 0, err);
+	if (result < 0)
+		return -1;
+	if (cli_has(cli, "json"))
+		human_json(await.status, stdout);
+	else
+		status_print(await.status);
+	return await_check(await.status, err);
+}
+
+static const struct cli_option options[] = {
+	{"wait", NULL, "until nothing is under way", false},
+	{"watch", NULL, "print each change, until it is interrupted", false},
+	{"version", "N", "of this version; of the latest by default", false},
+	CLI_OPTION_JSON,
+	CLI_OPTION_DATA,
+	CLI_OPTION_HELP,
+};
+
+const struct cli_command cli_status = {
+	.name = "status",
+	.arguments = "AGENT",
+	.summary = "show where an agent's image is; it builds nothing",
+	.detail = "AGENT is a slug or an id. It ends with 0 when the image is ready or none is\n"
+		  "wanted, with 75 while it is being baked, and with the code of what failed.\n",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};
