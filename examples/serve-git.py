@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serve the bare repositories of a directory over smart HTTP on a free loopback port.
 
-	serve-git.py DIRECTORY PORT-FILE
+	serve-git.py DIRECTORY PORT-FILE [CERTIFICATE KEY]
 
-The port is written to PORT-FILE once connections are accepted. Read-only.
+With a certificate it is HTTPS. The port is written to PORT-FILE once connections are accepted. Read-only.
 """
 import os
+import ssl
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+if len(sys.argv) > 3:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[3], sys.argv[4])
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 with open(sys.argv[2] + ".new", "w", encoding="ascii") as out:
     print(server.server_port, file=out)
 os.rename(sys.argv[2] + ".new", sys.argv[2])
