@@ -139,6 +139,17 @@ check "what it made is whole, or was removed whole" bake "$work/long.json" --out
 check "and can be read" skopeo --insecure-policy copy -q "oci:$work/long:1" "dir:$work/long-copy"
 holds "its name was printed last" "$long" '^sha256:'
 
+# A bake collects first where less is free than the operator wants.
+spec "$work/idle.json" "$base" "RUN echo idle > /idle"
+idle=$(bake "$work/idle.json")
+spec "$work/needy.json" "$base" "RUN echo needy > /needy"
+bake "$work/needy.json" --no-cache >/dev/null
+holds "with room for it a bake leaves all" "$(hearth images --json)" "$idle"
+echo '{"gc": {"minFreeBytes": 9000000000000000}}' >"$work/room.json"
+needy=$(bake "$work/needy.json" --no-cache --config "$work/room.json")
+check "with less than the configuration wants it takes what has no tag" bash -c '! grep -q "$1"' - "$idle" < <(hearth images --json)
+holds "and keeps what it makes" "$(hearth images --json)" "$needy"
+
 hearth gc --all --json >"$work/first.json" & first=$!
 hearth gc --all --json >"$work/second.json" & second=$!
 status=0
