@@ -27,6 +27,19 @@ static json_t *fault_tail(struct str log)
 	return json_stringn(end.ptr, end.len);
 }
 
+bool fault_is_passing(enum err_kind kind)
+{
+	static const enum err_kind passing[] = {ERR_REMOTE,   ERR_TIMEOUT,     ERR_FULL,
+						ERR_BUSY,     ERR_UNAVAILABLE, ERR_CONFLICT,
+						ERR_CANCELLED};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		if (passing[i] == kind)
+			return true;
+	}
+	return false;
+}
+
 json_t *fault_format(const struct fault *fault)
 {
 	json_t *value = json_object();

@@ -18,5 +18,12 @@ struct fault {
 	bool terminal;       /* nobody tries it anew by himself */
 };
 
+/*
+ * What may be better the next time, though nobody changes anything: a registry
+ * or the network, space, a process that was killed, what moved while it was
+ * read. A command that fails does so again.
+ */
+bool fault_is_passing(enum err_kind kind);
+
 /* Owned. The tail's end is kept, whole characters of it; what is no UTF-8 becomes U+FFFD. */
 json_t *fault_format(const struct fault *fault);

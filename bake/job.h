@@ -132,7 +132,8 @@ int job_format_name(struct str slug, uint64_t version, struct buf *out, struct e
 
 /*
  * The image becomes known: its record, the records of a rebake's steps,
- * `<slug>:<version>` and `<slug>:latest`. Doing it twice is as once.
+ * `<slug>:<version>` and `<slug>:latest`, and what is to be pushed (pushes.h).
+ * Doing it twice is as once.
  */
 int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
 		struct err *err) MUST_CHECK;

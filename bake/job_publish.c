@@ -2,6 +2,7 @@
 /* job_publish.c - a job's image becomes known, and gets its names. */
 #include "bake/image.h"
 #include "bake/job.h"
+#include "bake/pushes.h"
 #include "layers/base/clock.h"
 #include "layers/draft.h"
 #include "registry/tag.h"
@@ -120,6 +121,21 @@ int job_name_image(struct meta *meta, const struct digest *image, const struct p
 	return tag_put(meta, buf_str(&name), &tag, err);
 }
 
+static int publish_pushes(struct publication *publication, struct err *err)
+{
+	const struct job_result *result = publication->result;
+	const json_t *reference;
+	size_t i;
+
+	json_array_foreach(result->pushes, i, reference)
+	{
+		if (pushes_put(publication->meta, json_str(reference), &result->image,
+			       str_of(result->bake_id), err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int publish_all(struct publication *publication, const struct job_names *names,
 		       struct err *err)
 {
@@ -131,7 +147,8 @@ static int publish_all(struct publication *publication, const struct job_names *
 	    platform_parse(text, &platform, err) < 0 ||
 	    publish_read_keys(result->document, &publication->keys, &publication->key_count, err) <
 		    0 ||
-	    publish_image_once(publication, err) < 0 || publish_drafts(publication, err) < 0)
+	    publish_image_once(publication, err) < 0 || publish_drafts(publication, err) < 0 ||
+	    publish_pushes(publication, err) < 0)
 		return -1;
 	return job_name_image(publication->meta, &result->image, &platform, names, err);
 }

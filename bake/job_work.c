@@ -11,6 +11,7 @@
 #include "bake/asker.h"
 #include "bake/bake.h"
 #include "bake/base.h"
+#include "bake/fault.h"
 #include "bake/job_priv.h"
 #include "bake/tarball.h"
 #include "bake/wire.h"
@@ -29,6 +30,7 @@ struct job_work {
 	struct lease *lease;
 	int contextfd;
 	struct job_access access; /* to the base's registry */
+	json_t *pushes;           /* owned: canonical references */
 	struct cancel cancel;
 	struct cancel ended; /* tells the watcher to go */
 	struct buf out;      /* frames that were not sent yet */
@@ -229,6 +231,34 @@ static int work_open_context(struct job_work *work, struct err *err)
 	return 0;
 }
 
+/* Where it is to be pushed to is judged before a long bake, not after it. */
+static int work_check_push(struct job_work *work, struct str text, struct err *err)
+{
+	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct reference reference;
+
+	if (reference_parse(text, &reference, err) < 0)
+		return -1;
+	if (reference.kind != REFERENCE_REGISTRY || reference.has_digest)
+		return err_set(err, ERR_INVALID, STR_FMT ": expected HOST/NAME[:TAG]",
+			       STR_ARG(text));
+	if (reference_format(&reference, &canonical, err) < 0)
+		return -1;
+	(void)json_array_append_new(work->pushes, json_from_str(buf_str(&canonical)));
+	return 0;
+}
+
+static int work_check_pushes(struct job_work *work, struct err *err)
+{
+	const struct spec *spec = &work->order.spec;
+
+	for (size_t i = 0; i < spec->push_count; i++) {
+		if (work_check_push(work, spec->push[i], err) < 0)
+			return err_ctx(err, "push");
+	}
+	return 0;
+}
+
 static int work_open(struct job_work *work, struct err *err)
 {
 	const struct job_order *order = &work->order;
@@ -237,7 +267,7 @@ static int work_open(struct job_work *work, struct err *err)
 
 	if (base_check_remote(order->spec.base, err) < 0)
 		return err_ctx(err, "base");
-	if (store_open(&options, &work->store, err) < 0 ||
+	if (work_check_pushes(work, err) < 0 || store_open(&options, &work->store, err) < 0 ||
 	    lease_open(work->store, &work->lease, err) < 0 ||
 	    work->host->access(work->host->ctx, order->spec.base, &work->cancel, &work->access,
 			       err) < 0)
@@ -294,15 +324,6 @@ static json_t *work_list_keys(const struct job_work *work)
 	return keys;
 }
 
-static json_t *work_list_pushes(const struct spec *spec)
-{
-	json_t *pushes = json_array();
-
-	for (size_t i = 0; i < spec->push_count; i++)
-		(void)json_array_append_new(pushes, json_from_str(spec->push[i]));
-	return pushes;
-}
-
 /* job_wire.c says what is in it. */
 static json_t *work_format_result(const struct job_work *work)
 {
@@ -325,45 +346,15 @@ static json_t *work_format_result(const struct job_work *work)
 	(void)json_object_set_new(value, "base", work_digest(&result->base));
 	(void)json_object_set_new(value, "slug", json_from_str(spec->slug));
 	(void)json_object_set_new(value, "baseText", json_from_str(spec->base));
-	(void)json_object_set_new(value, "push", work_list_pushes(spec));
+	(void)json_object_set(value, "push", work->pushes);
 	(void)json_object_set_new(value, "keys", work_list_keys(work));
 	return value;
 }
 
-/*
- * What may be better the next time, though nothing is changed: a registry or
- * the network, space, a worker that was killed, a base that moved while it was
- * read. A command that fails or takes too long does so again.
- */
+/* A command that takes too long does so again; a registry may not. */
 static bool work_is_passing(const struct bake_result *result, enum err_kind kind)
 {
-	switch (kind) {
-	case ERR_TIMEOUT:
-		return !result->step_late;
-	case ERR_REMOTE:
-	case ERR_FULL:
-	case ERR_BUSY:
-	case ERR_UNAVAILABLE:
-	case ERR_CONFLICT:
-	case ERR_CANCELLED:
-		return true;
-	case ERR_NONE:
-	case ERR_OS:
-	case ERR_INVALID:
-	case ERR_UNAUTHORIZED:
-	case ERR_DENIED:
-	case ERR_NOT_FOUND:
-	case ERR_NO_METHOD:
-	case ERR_NOT_READY:
-	case ERR_GONE:
-	case ERR_LIMIT:
-	case ERR_REFUSED:
-	case ERR_STEP:
-	case ERR_CORRUPT:
-	case ERR_UNSUPPORTED:
-		break;
-	}
-	return false;
+	return fault_is_passing(kind) && !(kind == ERR_TIMEOUT && result->step_late);
 }
 
 static void work_tell_error(struct job_work *work, const struct err *why)
@@ -444,6 +435,7 @@ static int work_watched(struct job_work *work, struct err *err)
 static void work_close(struct job_work *work)
 {
 	free(work->result.keys);
+	json_decref(work->pushes);
 	auto_close_release(&work->contextfd);
 	lease_close(work->lease);
 	store_close(work->store);
@@ -460,6 +452,7 @@ int job_work(const struct job_host *host)
 	struct job_work work = {
 		.host = host,
 		.contextfd = -1,
+		.pushes = json_array(),
 		.out = BUF_INIT(WIRE_PAYLOAD_MAX + JOB_GATHER_MAX + WIRE_HEADER),
 		.text = BUF_INIT(JOB_TEXT_MAX),
 		.tail = BUF_INIT(JOB_TAIL_MAX),

@@ -158,27 +158,6 @@ static int maker_job_listen(struct maker_job_run *run, const struct cancel *canc
 	return ended < 0 ? -1 : 0;
 }
 
-/* To where the spec says, before the image has its name. What was cancelled meanwhile is done. */
-static int maker_job_push(const struct maker_job_options *options, const struct job_result *result,
-			  const struct cancel *cancel, struct maker_result *out, struct err *err)
-{
-	const json_t *reference;
-	size_t i;
-
-	json_array_foreach(result->pushes, i, reference)
-	{
-		if (!options->push) {
-			out->terminal = true;
-			return err_set(err, ERR_UNSUPPORTED,
-				       "image.push: nothing is pushed by this daemon");
-		}
-		if (options->push(options->ctx, json_str(reference), &result->image, cancel, err) <
-		    0)
-			return err_ctx(err, "push %s", json_string_value(reference));
-	}
-	return 0;
-}
-
 /* What publish and release need. */
 struct maker_job_kept {
 	struct job *job;
@@ -225,7 +204,7 @@ static int maker_job_make(struct maker *maker, const struct maker_order *order,
 	if (maker_job_listen(&run, cancel) < 0)
 		return -1;
 	kept->result = run.result;
-	return maker_job_push(options, run.result, cancel, out, err);
+	return 0;
 }
 
 static struct job_names maker_job_names(const struct maker_names *names)
@@ -240,8 +219,10 @@ static int maker_job_publish(struct maker *maker, struct meta *meta,
 {
 	const struct maker_job_kept *kept = result->kept;
 	const struct job_names ours = maker_job_names(names);
+	struct pusher *pusher = maker_job_options(maker)->pusher;
 
-	(void)maker; /* the job knows */
+	if (pusher && json_array_size(kept->result->pushes) > 0)
+		meta_on_commit(meta, pusher_wake, pusher);
 	return job_publish(meta, kept->result, &ours, err);
 }
 

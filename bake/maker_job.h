@@ -8,17 +8,15 @@
 
 #include "bake/job.h"
 #include "bake/maker.h"
+#include "bake/pusher.h"
 
 struct maker_job_options {
 	struct job_request request; /* what all bakes have in common; the rest is filled in */
+	struct pusher *pusher;      /* is told of what is to be pushed; or NULL */
 	int64_t timeout_ms;         /* of a whole bake; 0 for none */
 
 	/* The secrets of a bake that begins; NULL: there are none. */
 	int (*secrets)(void *ctx, struct secrets *out, struct err *err);
-
-	/* Bring an image to a registry, as a spec's `push` asks for; NULL: nobody can. */
-	int (*push)(void *ctx, struct str reference, const struct digest *image,
-		    const struct cancel *cancel, struct err *err);
 	void *ctx;
 };
 

@@ -6,6 +6,7 @@
 #include "bake/image.h"
 #include "bake/job.h"
 #include "bake/job_work.h"
+#include "bake/pushes.h"
 #include "bake/wire.h"
 #include "bake/work.h"
 #include "registry/tag.h"
@@ -318,6 +319,34 @@ static void nothing_in_a_spec_names_a_file_of_the_host(void **state)
 		      ERR_INVALID, "step 2: --from: a file of this host");
 }
 
+static void where_an_image_goes_is_judged_before_it_is_baked(void **state)
+{
+	check_refused(state, "{\"base\":\"gone.test/a\",\"push\":[\"oci:/srv\"]}", ERR_INVALID,
+		      "push: oci:/srv: expected HOST/NAME[:TAG]");
+	check_refused(state, "{\"base\":\"gone.test/a\",\"push\":[\"r.test/a:1\",\"scratch\"]}",
+		      ERR_INVALID, "push: scratch: expected HOST/NAME[:TAG]");
+}
+
+static void what_is_to_be_pushed_is_noted_when_it_is_published(void **state)
+{
+	auto_pushes_record struct pushes_record record = {.error = NULL};
+	AUTO(meta) struct meta *meta = NULL;
+	struct scene scene;
+	struct err err = {0};
+
+	scene_open(&scene, *state,
+		   "{\"slug\":\"a\",\"sandbox\":{\"image\":{\"base\":\"scratch\",\"steps\":[\"ENV "
+		   "A=1\"],\"push\":[\"r.test/a\"]}}}");
+	scene_start(&scene);
+	scene_listen(&scene);
+	publish(&scene, (struct job_names){STR("a"), 1, true});
+	check_ok(meta_begin(scene.request.store, META_READ, &meta, &err), &err);
+	assert_int_equal(pushes_find(meta, STR("r.test/a:latest"), &record, &err), 1);
+	assert_true(digest_equal(&record.image, &scene.end.result->image));
+	assert_string_equal(record.bake_id, "bak_1");
+	scene_close(&scene);
+}
+
 static void a_step_that_is_refused_is_told_with_its_number(void **state)
 {
 	struct scene scene;
@@ -432,6 +461,8 @@ int main(int argc, char **argv)
 		fixture_test(a_slug_may_be_what_a_transport_is_called),
 		fixture_test(the_image_that_is_served_is_unchanged),
 		fixture_test(nothing_in_a_spec_names_a_file_of_the_host),
+		fixture_test(where_an_image_goes_is_judged_before_it_is_baked),
+		fixture_test(what_is_to_be_pushed_is_noted_when_it_is_published),
 		fixture_test(a_step_that_is_refused_is_told_with_its_number),
 		fixture_test(secrets_come_by_the_socket_in_their_order),
 		fixture_test(a_job_that_dies_may_be_tried_again),

@@ -22,11 +22,13 @@
 #include "bake/appended.h"
 #include "bake/bake_log.h"
 #include "bake/maker_job.h"
+#include "bake/publish.h"
 #include "layers/base/lock.h"
 #include "layers/journal.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +37,8 @@
 struct plane {
 	struct store *store;
 	struct maker *maker;
+	struct pusher *pusher;
+	char puller_path[PATH_MAX]; /* beside HEARTH */
 	struct appended appended;
 	struct lock lock;
 	pthread_cond_t changed;
@@ -275,15 +279,42 @@ static void plane_serve(struct plane *plane)
 	free(line);
 }
 
+static void plane_hear_push(void *ctx, const struct bake_event *event)
+{
+	(void)ctx, (void)event;
+}
+
+static int plane_push(void *ctx, struct str reference, const struct digest *image,
+		      const struct cancel *cancel, struct err *err)
+{
+	const struct plane *plane = ctx;
+	const struct asker asker = {
+		.store = plane->store, .worker_path = plane->puller_path, .cancel = cancel};
+	const struct publish_request request = {.reference = reference, .manifest = *image};
+
+	return publish_image(&asker, &request, plane_hear_push, NULL, err);
+}
+
+static int plane_start_pusher(struct plane *plane, const char *program, struct err *err)
+{
+	const struct pusher_options options = {
+		.store = plane->store, .push = plane_push, .push_ctx = plane};
+
+	(void)snprintf(plane->puller_path, sizeof(plane->puller_path), "%s-puller", program);
+	return pusher_start(&options, &plane->pusher, err);
+}
+
 static int plane_run(struct plane *plane, const char *program, uint64_t parallel, struct err *err)
 {
-	const struct maker_job_options options = {
-		.request = {.program = program, .store = plane->store}};
+	struct maker_job_options options = {.request = {.program = program, .store = plane->store}};
 	struct queue_options queue = {.store = plane->store,
 				      .parallel = (size_t)parallel,
 				      .changed = plane_hear,
 				      .changed_ctx = plane};
 
+	if (plane_start_pusher(plane, program, err) < 0)
+		return -1;
+	options.pusher = plane->pusher;
 	plane->maker = queue.maker = maker_job_new(&options);
 	if (queue_start(&queue, &plane->appended.queue, err) < 0 ||
 	    schedule_start(plane->store, plane->appended.queue, NULL, &plane->appended.schedule,
@@ -308,6 +339,7 @@ int main(int argc, char **argv)
 		result = plane_run(&plane, argv[1], parallel, &err);
 	schedule_stop(plane.appended.schedule);
 	queue_stop(plane.appended.queue, 0);
+	pusher_stop(plane.pusher);
 	maker_job_free(plane.maker);
 	store_close(plane.store);
 	if (result < 0)

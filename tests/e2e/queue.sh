@@ -112,6 +112,18 @@ for name in p q; do
 done
 same "equal steps of two agents run once" "$(said .digest "$(call wait p)")" "$(said .digest "$(call wait q)")"
 
+# An image is pushed to where its spec says, which holds up nobody.
+port=$(free_port)
+agent "$work/p.json" pushed base:1 'RUN echo pushed >/pushed'
+jq --arg to "127.0.0.1:$port/pushed:1" '.sandbox.image.push = [$to]' "$work/p.json" >"$work/p2.json"
+call sync "$work/p2.json" >/dev/null
+status=$(call wait pushed)
+same "an image is ready though its registry does not answer" "$(said .status "$status")" ready
+free_port() { echo "$port"; }
+start_registry
+there() { curl -fsS -o /dev/null -H 'Accept: application/vnd.oci.image.manifest.v1+json' "http://$registry/v2/pushed/manifests/$(said .digest "$status")"; }
+check "it is pushed once the registry answers" wait_for 60 there
+
 # What runs when the plane is killed goes on where it was.
 agent "$work/k.json" killed base:1 'RUN echo one >/one' \
 	'RUN --mount=type=cache,target=/c [ -e /c/x ] || { touch /c/x; echo begun; sleep 1000; }'

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pushes.h - images on their way to registries, as specs' `push` asks for:
+ * table `pushes`.
+ *
+ * A push is put into the transaction that publishes its image, so none is
+ * lost, and holds up nobody. Each reference has one at most: what is published
+ * later takes its place. It goes when it is done; one that would fail again
+ * stays, with why, until there is another for its reference.
+ */
+#pragma once
+
+#include "layers/digest.h"
+#include "layers/meta.h"
+
+#define PUSHES_REFERENCE_MAX ((size_t)4096) /* what a reference is at most */
+
+struct pushes_record {
+	char reference[PUSHES_REFERENCE_MAX]; /* canonical */
+	struct digest image;
+	char bake_id[ID_TEXT_MAX]; /* which made it */
+	int64_t attempt;           /* that has failed, the first is 1; 0 before it */
+	int64_t retry_ms;          /* not before then */
+	bool failed;               /* for good */
+	json_t *error;             /* owned: of the last attempt (fault.h), or NULL */
+};
+
+/* In place of the reference's earlier one, and to be tried at once. */
+int pushes_put(struct meta *meta, struct str reference, const struct digest *image,
+	       struct str bake_id, struct err *err) MUST_CHECK;
+
+/* The one to be tried next, whenever that is: 1, 0 none waits, -1. */
+int pushes_next(struct meta *meta, struct pushes_record *out, struct err *err) MUST_CHECK;
+
+/* How an attempt went: why is NULL where it is done. Another that was put meanwhile stays. */
+int pushes_settle(struct meta *meta, const struct pushes_record *record, const struct err *why,
+		  int64_t now_ms, struct err *err) MUST_CHECK;
+
+/* Of a reference: 1, 0 none, -1. */
+int pushes_find(struct meta *meta, struct str reference, struct pushes_record *out, struct err *err)
+	MUST_CHECK;
+void pushes_record_done(struct pushes_record *record);
+
+static inline void auto_pushes_record_release(struct pushes_record *slot)
+{
+	pushes_record_done(slot);
+}
+#define auto_pushes_record AUTO(pushes_record)
