@@ -81,6 +81,7 @@ static struct maker *plane_make_maker(struct plane *plane, const struct cli *cli
 		.request.store = plane->store,
 		.request.hosts = cli->config.hosts,
 		.request.host_count = cli->config.host_count,
+		.pusher = plane->pusher,
 		.timeout_ms = cli->config.bakes_timeout_ms,
 		.secrets = plane_read_secrets,
 		.ctx = plane,
@@ -106,10 +107,21 @@ static int plane_start_queue(struct plane *plane, const struct cli *cli, struct 
 	return schedule_start(plane->store, plane->queue, NULL, &plane->schedule, err);
 }
 
+static int plane_start_pusher(struct plane *plane, const struct cli *cli, struct err *err)
+{
+	struct pusher_options options = {
+		.store = plane->store, .push = delivery_push, .push_ctx = &plane->delivery};
+
+	plane->delivery = (struct delivery){cli, plane->store};
+	return pusher_start(&options, &plane->pusher, err);
+}
+
 int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
 		struct server *server, struct err *err)
 {
 	*plane = (struct plane){.store = store, .server = server, .config = &cli->config};
+	if (plane_start_pusher(plane, cli, err) < 0)
+		return -1;
 	plane->maker = plane_make_maker(plane, cli);
 	if (plane_find_last_event(plane, err) < 0)
 		return -1;
@@ -122,6 +134,7 @@ void plane_stop(struct plane *plane, int64_t grace_ms)
 	schedule_stop(plane->schedule);
 	queue_stop(plane->queue, grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
 	maker_job_free(plane->maker);
+	pusher_stop(plane->pusher);
 }
 
 /* The base as the spec calls it, with its platform, which makes it another one. */

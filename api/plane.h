@@ -14,6 +14,7 @@
 #pragma once
 
 #include "api/cli.h"
+#include "api/delivery.h"
 #include "api/server.h"
 #include "bake/agent.h"
 #include "bake/maker_job.h"
@@ -28,6 +29,8 @@ struct plane {
 	struct store *store;
 	struct server *server;
 	const struct config *config;
+	struct delivery delivery;
+	struct pusher *pusher;
 	struct maker *maker;
 	struct queue *queue;
 	struct schedule *schedule;

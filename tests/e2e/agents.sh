@@ -117,6 +117,12 @@ holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state=
 holds "and steps by whether they were found" "$said" '^hearth_steps_total\{cache="hit"\} [1-9]'
 holds "a queue that is done is empty" "$said" '^hearth_queue_bakes\{state="running"\} 0$'
 
+# What a spec wants pushed is on its way once the image is ready.
+start_registry
+call agents.sync "$(agent pushed 'RUN echo pushed >/pushed' | jq -c --arg to "$registry/pushed:1" '.sandbox.image.push = [$to]')" >/dev/null
+wait_for 60 settled pushed
+check "an image is pushed to where its spec says" wait_for 60 skopeo --insecure-policy inspect --tls-verify=false "docker://$registry/pushed:1"
+
 # Killed in the middle of a bake, it goes on.
 call agents.sync "$(agent long 'RUN echo one >/one' 'RUN while [ ! -e /no ]; do sleep 1; done')" >/dev/null
 long() { status_of long | jq -e '.step.n == 2'; }
