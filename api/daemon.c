@@ -39,6 +39,7 @@
 #define DAEMON_THREADS_MAX ((size_t)8)  /* that serve connections */
 #define DAEMON_FILES_KEPT ((rlim_t)256) /* descriptors that are no connections */
 #define DAEMON_PEM_MAX ((size_t)1024 * 1024)
+#define DAEMON_INFO_MAX ((size_t)64 * 1024)
 #define DAEMON_ARENAS 2 /* a thread more needs no heap more */
 #define DAEMON_MMAP_BYTES (128 * 1024)
 
@@ -224,7 +225,11 @@ static unsigned daemon_connections(void)
 static int daemon_run(struct cli *cli, struct err *err)
 {
 	struct daemon daemon = {
-		.cli = cli, .started_ms = clock_now_ms(), .version = HEARTH_VERSION};
+		.cli = cli,
+		.info = BUF_INIT(DAEMON_INFO_MAX),
+		.started_ms = clock_now_ms(),
+		.version = HEARTH_VERSION,
+	};
 	struct door door;
 	struct plane plane;
 	const struct server_options options = {.handler = &door.handler,
@@ -245,7 +250,8 @@ static int daemon_run(struct cli *cli, struct err *err)
 	door_init(&door, &daemon, routes_all);
 	daemon.plane = &plane;
 	metrics_add_source(daemon.metrics, plane_metrics, &plane);
-	if (server_new(&options, &daemon.server, err) < 0 ||
+	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
+	    server_new(&options, &daemon.server, err) < 0 ||
 	    plane_start(&plane, cli, daemon.store, daemon.server, err) < 0)
 		return -1;
 	result = daemon_serve(&daemon, grace_ms, err);
@@ -254,6 +260,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	server_free(daemon.server);
 	metrics_free(daemon.metrics);
 	auth_free(daemon.auth);
+	buf_done(&daemon.info);
 	store_close(daemon.store);
 	return 0;
 }

@@ -24,6 +24,7 @@ struct daemon {
 	struct plane *plane;
 	const char *hosts[DAEMON_HOSTS_MAX]; /* names that requests may call it by */
 	size_t host_count;
+	struct buf info; /* what server.info says */
 	int64_t started_ms;
 	const char *version;
 };

@@ -5,8 +5,9 @@
 #define LOG_MODULE "api"
 #include "layers/base/log.h"
 #include "layers/base/nearest.h"
+#include "layers/digest.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 
 static const char *const route_expected[] = {
 	[ROUTE_STRING] = "a string",  [ROUTE_INT] = "an integer", [ROUTE_BOOL] = "true or false",
@@ -264,6 +265,17 @@ void route_set_deadline(struct call *call, int64_t wait_ms)
 {
 	if (call->until_ms == 0)
 		call->until_ms = clock_monotonic_ms() + wait_ms;
+}
+
+struct str route_make_etag(struct str text, char out[static ROUTE_ETAG_MAX])
+{
+	struct digest digest;
+	char hex[DIGEST_HEX_MAX];
+	int n;
+
+	digest_of(text, &digest);
+	n = snprintf(out, ROUTE_ETAG_MAX, "\"%.32s\"", digest_hex(&digest, hex));
+	return (struct str){out, (size_t)n};
 }
 
 void route_answer_tagged(struct call *call, struct str json, struct str etag,

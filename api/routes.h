@@ -12,5 +12,8 @@ extern const struct routes routes_sessions; /* sessions.* */
 extern const struct routes routes_server;   /* server.* */
 extern const struct routes routes_tokens;   /* tokens.* */
 
+/* What server.info says. */
+int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err) MUST_CHECK;
+
 /* All of them; ends with NULL. */
 extern const struct routes *const routes_all[];

@@ -3,19 +3,26 @@
 #include "api/daemon.h"
 #include "api/routes.h"
 
+/* Made once: who polls it shows what every answer of the daemon costs at least. */
+int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err)
+{
+	char started[CLOCK_TEXT_MAX];
+	AUTO(json)
+	json_t *info = json_pack("{s:s, s:i, s:s, s:I, s:s}", "version", daemon->version,
+				 "storeFormat", STORE_FORMAT, "data", store_path(daemon->store),
+				 "pid", (json_int_t)getpid(), "startedAt",
+				 clock_format(daemon->started_ms, started));
+
+	return json_format(info, out, err);
+}
+
 static int server_info(struct call *call, struct err *err)
 {
-	const struct daemon *daemon = call->daemon;
-	struct server_load load = server_load(daemon->server);
-	char started[CLOCK_TEXT_MAX];
+	char etag[ROUTE_ETAG_MAX];
+	struct str info = buf_str(&call->daemon->info);
 
 	(void)err;
-	call->result = json_pack("{s:s, s:i, s:s, s:I, s:s, s:I, s:I, s:I}", "version",
-				 daemon->version, "storeFormat", STORE_FORMAT, "data",
-				 store_path(daemon->store), "pid", (json_int_t)getpid(),
-				 "startedAt", clock_format(daemon->started_ms, started),
-				 "connections", (json_int_t)load.connections, "requests",
-				 (json_int_t)load.requests, "waiting", (json_int_t)load.waiting);
+	route_answer_tagged(call, info, route_make_etag(info, etag), NULL);
 	return 0;
 }
 

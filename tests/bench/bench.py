@@ -21,6 +21,7 @@ import time
 sys.dont_write_bytecode = True  # the tree stays as it is checked out
 # pylint: disable=wrong-import-position
 import bakes
+import daemon
 import files
 import stores
 import transfers
@@ -31,7 +32,8 @@ ROWS = {row.__name__: row for row in (
     bakes.noop, bakes.thousand, bakes.uncached, bakes.deep, bakes.many,
     files.write, files.copy, files.scan, files.rebuild,
     transfers.pull, transfers.export, transfers.memory, transfers.slow,
-    stores.collect, stores.rounds, stores.fsck)}
+    stores.collect, stores.rounds, stores.fsck,
+    daemon.serve)}
 
 
 def fdatasync_ms(work):

@@ -12,6 +12,9 @@ holds "a method answers" "$(ask /v1/server.info)" '"version":"[0-9]'
 holds "by POST as well" "$(ask /v1/server.info -d '{}')" '"version":"[0-9]'
 holds "and by the socket, whatever the Host is" \
 	"$(url=http://any.name ask /v1/server.info --unix-socket "$HEARTH_DATA/run/hearth.sock")" '"version"'
+etag=$(curl -sSi -H "Authorization: Bearer $token" "$url/v1/server.info" | tr -d '\r' | sed -n 's/^ETag: //p')
+holds "what is known already is not sent again" "$(ask /v1/server.info -H "If-None-Match: $etag")" '^304$'
+holds "and what is not, is" "$(ask /v1/server.info -H 'If-None-Match: "x"')" '^200$'
 same "a connection is kept" "$(curl -sS -w '%{num_connects}' -o /dev/null -o /dev/null \
 	-H "Authorization: Bearer $token" "$url/v1/server.info" "$url/v1/server.info")" 10
 
@@ -34,7 +37,7 @@ holds "a preview's, too" "$(ask /v1/server.info -H 'Host: grt_1.preview.localhos
 
 # The command line asks it, too.
 holds "a command asks the daemon of its data directory" "$(hearth call server.info)" '"version":"[0-9]'
-holds "the answer comes as it is, where it is asked for so" "$(hearth call --raw server.info '{}')" '^\{"connections"'
+holds "the answer comes as it is, where it is asked for so" "$(hearth call --raw server.info '{}')" '^\{"data"'
 refused "what the daemon refuses ends with its code" 64 "no such parameter; did you mean id" hearth call tokens.revoke '{"ib":"x"}'
 refused "and what is not there, too" 66 "no token" hearth call tokens.revoke '{"id":"tok_x"}'
 far=$(HEARTH_URL=$url/ HEARTH_TOKEN=$token hearth call tokens.create '{"scopes":["operate"]}' | jq -r .token)
