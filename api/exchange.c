@@ -252,6 +252,8 @@ static void exchange_run(struct pool_job *job)
 	struct exchange *exchange = container_of(job, struct exchange, job);
 
 	exchange_ask(exchange);
+	if (exchange->inlet)
+		atomic_fetch_sub(&exchange->server->streams, 1);
 	watch_wake_one(exchange->server->watch, &exchange->waiter);
 	exchange_unref(exchange);
 }
@@ -269,9 +271,11 @@ static void exchange_begin(struct exchange *exchange)
 	exchange->job.run = exchange_run;
 	if (pool_submit(exchange->server->pool, &exchange->job))
 		return;
-	exchange_refuse(exchange, ERR_UNAVAILABLE, "too much is waiting to be done; try again");
-	if (exchange->inlet)
+	exchange_refuse(exchange, ERR_BUSY, "too much is waiting to be done; try again");
+	if (exchange->inlet) {
 		inlet_abandon(exchange->inlet);
+		atomic_fetch_sub(&exchange->server->streams, 1);
+	}
 	atomic_store(&exchange->state, EXCHANGE_ANSWERED);
 	exchange_unref(exchange);
 }
@@ -338,9 +342,16 @@ static void exchange_has_room(struct inlet *inlet)
 	watch_wake_one(exchange->server->watch, &exchange->waiter);
 }
 
-/* From now on a job reads what comes. */
+/* From now on a job reads what comes, unless too many do. */
 static void exchange_begin_stream(struct exchange *exchange)
 {
+	if (atomic_fetch_add(&exchange->server->streams, 1) >= SERVER_STREAMS_MAX) {
+		atomic_fetch_sub(&exchange->server->streams, 1);
+		exchange->refused = true;
+		exchange_refuse(exchange, ERR_BUSY, "too many bodies come in at once; try again");
+		atomic_store(&exchange->state, EXCHANGE_ANSWERED);
+		return;
+	}
 	exchange->headers = exchange_copy_fields(exchange->connection, MHD_HEADER_KIND,
 						 &exchange->header_count);
 	exchange->request.find_header = exchange_find_copy;
@@ -439,6 +450,7 @@ static enum MHD_Result exchange_first(struct exchange *exchange)
 {
 	uint64_t length = exchange_length(exchange);
 
+	atomic_store(&exchange->link->receiving, length > 0);
 	exchange_set_deadline(exchange,
 			      length > 0 ? exchange->server->options.body_ms : WATCH_NEVER);
 	if (exchange_admit(exchange, length)) {
@@ -471,6 +483,7 @@ enum MHD_Result exchange_handle(void *cls, struct MHD_Connection *connection, co
 		return exchange_receive(exchange, upload, upload_size);
 	if (exchange->inlet)
 		inlet_finish(exchange->inlet);
+	atomic_store(&exchange->link->receiving, false);
 	exchange->request.body = buf_str(&exchange->body);
 	exchange_set_deadline(exchange, WATCH_NEVER);
 	return exchange_proceed(exchange);
@@ -489,6 +502,7 @@ void exchange_completed(void *cls, struct MHD_Connection *connection, void **slo
 	*slot = NULL;
 	if (exchange->inlet)
 		inlet_fail(exchange->inlet, ERR_CANCELLED, "the client has gone");
+	atomic_store(&exchange->link->receiving, false);
 	exchange_set_deadline(exchange, exchange->server->options.idle_ms);
 	exchange_unref(exchange);
 }

@@ -25,6 +25,7 @@ struct server {
 	size_t door_count;
 	char said[256]; /* by libmicrohttpd, while a listener is started */
 	atomic_size_t requests;
+	atomic_size_t streams; /* bodies that have a thread */
 	atomic_bool draining;
 	struct lock lock;
 	pthread_cond_t quiet; /* requests is 0, while draining */

@@ -12,6 +12,13 @@
 
 DEFINE_AUTO(addrinfo, struct addrinfo *, freeaddrinfo);
 
+static bool listen_is_port(struct str text)
+{
+	uint64_t port;
+
+	return str_take_number(&text, &port) && text.len == 0 && port <= UINT16_MAX;
+}
+
 /* "[::1]:80" as "::1" and "80". */
 static int listen_split(const char *text, char host[static LISTEN_TEXT_MAX], const char **out_port,
 			struct err *err)
@@ -19,7 +26,7 @@ static int listen_split(const char *text, char host[static LISTEN_TEXT_MAX], con
 	const char *colon = strrchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : 0;
 
-	if (!colon || colon[1] == '\0' || len >= LISTEN_TEXT_MAX)
+	if (!colon || len >= LISTEN_TEXT_MAX || !listen_is_port(str_of(colon + 1)))
 		return err_set(err, ERR_INVALID, "listen %.100s: expected HOST:PORT", text);
 	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
 		text++;

@@ -9,6 +9,9 @@
 
 #include <stdio.h>
 
+#define ROUTE_RETRY_MS 1000 /* when what was refused for a while may be tried again */
+#define ROUTE_RETRY_S "1"
+
 static const char *const route_expected[] = {
 	[ROUTE_STRING] = "a string",  [ROUTE_INT] = "an integer", [ROUTE_BOOL] = "true or false",
 	[ROUTE_OBJECT] = "an object", [ROUTE_ARRAY] = "an array",
@@ -226,12 +229,16 @@ void route_write_error(const struct err *why, const json_t *details, struct http
 	AUTO(json) json_t *error = json_object();
 	AUTO(json) json_t *value = json_object();
 
-	if (details)
-		(void)json_object_update(error, drop_const(details));
+	if (why->kind == ERR_BUSY || why->kind == ERR_UNAVAILABLE) {
+		http_add_header(out, "Retry-After", STR(ROUTE_RETRY_S));
+		(void)json_object_set_new(error, "retryAfterMs", json_integer(ROUTE_RETRY_MS));
+	}
 	if (why->path[0])
 		(void)json_object_set_new(error, "path", json_from_str(str_of(why->path)));
 	if (why->expected[0])
 		(void)json_object_set_new(error, "expected", json_from_str(str_of(why->expected)));
+	if (details)
+		(void)json_object_update(error, drop_const(details));
 	(void)json_object_set_new(error, "code", json_string(err_name(why->kind)));
 	(void)json_object_set_new(error, "message", json_from_str(str_of(why->text)));
 	(void)json_object_set(value, "error", error);

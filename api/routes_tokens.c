@@ -2,6 +2,7 @@
 /* routes_tokens.c - tokens.create, tokens.list, tokens.revoke: for who is admin. */
 #include "api/daemon.h"
 #include "api/routes.h"
+#include "layers/page.h"
 
 static int tokens_create(struct call *call, struct err *err)
 {
@@ -22,10 +23,24 @@ static int tokens_create(struct call *call, struct err *err)
 	return 0;
 }
 
+struct token_page {
+	struct page page;
+	json_t *items;
+	char last[TOKEN_ID_MAX];
+};
+
+/* Ids rise with time, so they are what a cursor is. 1 the page is full. */
 static int tokens_add(void *ctx, const struct token *token, struct err *err)
 {
+	struct token_page *list = ctx;
+
 	(void)err;
-	(void)json_array_append_new(ctx, token_describe(token));
+	if (list->page.cursor.len > 0 && strcmp(token->id, list->page.cursor.ptr) >= 0)
+		return 0;
+	if (json_array_size(list->items) == list->page.limit)
+		return 1;
+	(void)json_array_append_new(list->items, token_describe(token));
+	memcpy(list->last, token->id, sizeof(list->last));
 	return 0;
 }
 
@@ -33,11 +48,21 @@ static int tokens_list(struct call *call, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	AUTO(json) json_t *items = json_array();
+	struct token_page list = {.items = items};
+	int more;
 
-	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
-	    token_each(meta, tokens_add, items, err) < 0)
+	if (page_parse(call->args, &list.page, err) < 0)
 		return -1;
-	call->result = json_pack("{s:O, s:n}", "items", items, "next");
+	if (list.page.cursor.len > 0 && !id_is_valid(STR("tok_"), list.page.cursor)) {
+		(void)err_wrong(err, "an earlier page's next", "expected an earlier page's next");
+		return err_at(err, "cursor", NULL);
+	}
+	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
+		return -1;
+	more = token_each(meta, tokens_add, &list, err);
+	if (more < 0)
+		return -1;
+	call->result = json_pack("{s:O, s:s?}", "items", items, "next", more ? list.last : NULL);
 	return 0;
 }
 
@@ -59,6 +84,11 @@ static const struct route_param create_params[] = {
 	{"scopes", ROUTE_ARRAY, true},
 };
 
+static const struct route_param list_params[] = {
+	{"limit", ROUTE_INT, false},
+	{"cursor", ROUTE_STRING, false},
+};
+
 static const struct route_param revoke_params[] = {
 	{"id", ROUTE_STRING, true},
 };
@@ -70,7 +100,12 @@ static const struct route table[] = {
 	 .params = create_params,
 	 .param_count = 2,
 	 .run = tokens_create},
-	{.name = "tokens.list", .level = TOKEN_ADMIN, .kind = ROUTE_SLOW, .run = tokens_list},
+	{.name = "tokens.list",
+	 .level = TOKEN_ADMIN,
+	 .kind = ROUTE_SLOW,
+	 .params = list_params,
+	 .param_count = 2,
+	 .run = tokens_list},
 	{.name = "tokens.revoke",
 	 .level = TOKEN_ADMIN,
 	 .kind = ROUTE_WRITE,

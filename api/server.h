@@ -24,6 +24,7 @@
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 4
+#define SERVER_STREAMS_MAX ((size_t)48) /* bodies that stream at one time: each has a thread */
 #define SERVER_HEADER_MS 30000
 #define SERVER_BODY_MS 60000
 #define SERVER_IDLE_MS 75000

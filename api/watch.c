@@ -185,11 +185,25 @@ static LOCK_ATTR(no_thread_safety_analysis) void watch_see_gone(struct watch *wa
 		watch_resume_locked(watch, waiter, WATCH_GONE);
 }
 
+/*
+ * libmicrohttpd takes a short read for the last there is, and may miss an end
+ * that came with the bytes. Nothing changes by this shutdown, but it wakes.
+ */
+static void watch_tell_end(const struct link *link)
+{
+	struct pollfd end = {.fd = link->fd, .events = POLLRDHUP};
+
+	if (poll(&end, 1, 0) == 1)
+		(void)shutdown(link->fd, SHUT_RD);
+}
+
 static void watch_see_links_locked(struct watch *watch, int64_t now_ms) REQUIRES(watch->lock)
 {
 	for (struct link *link = watch->links; link; link = link->next) {
 		if (atomic_load_explicit(&link->until_ms, memory_order_relaxed) <= now_ms)
 			(void)shutdown(link->fd, SHUT_RDWR); /* its owner finds it closed */
+		else if (atomic_load_explicit(&link->receiving, memory_order_relaxed))
+			watch_tell_end(link);
 	}
 	if (watch->links && now_ms + WATCH_LINKS_MS < watch->next_ms)
 		watch->next_ms = now_ms + WATCH_LINKS_MS;

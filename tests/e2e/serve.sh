@@ -28,6 +28,12 @@ holds "a token reads" "$(as=$reader ask /v1/server.info)" '^200$'
 said=$(as=$reader ask /v1/tokens.list)
 holds "but does no more than its scope" "$said" '^403$'
 holds "and is told what it needs" "$said" 'Forbidden.*scope admin.*has read'
+page=$(ask '/v1/tokens.list?limit=1' | head -n 1)
+same "a list comes in pages" "$(jq -c '[.items[].name]' <<<"$page")" '["pollers"]'
+next=$(jq -r .next <<<"$page")
+same "each behind the other" "$(ask "/v1/tokens.list?limit=1&cursor=$next" | head -n 1 | jq -c '[[.items[].name], .next]')" \
+	'[["admin.token"],null]'
+holds "and a cursor is one that a page gave" "$(ask '/v1/tokens.list?cursor=x')" '"path":"cursor"'
 id=$(hearth token list --json | jq -r '.[] | select(.name == "pollers").id')
 hearth token revoke "$id"
 holds "a token that was revoked by another process is refused at once" "$(as=$reader ask /v1/server.info)" '^401$'
