@@ -2,18 +2,13 @@
 /*
  * hub.c - one thread between a step's pipe, its spool file and its askers.
  *
- * An asker's life:       left by
- *	1 log         the spool's end was sent and an answer is there
- *	2 answer      the answer was sent, or the linger time has passed
- *	gone          it closed, or sent WIRE_LEAVE
- *
  * An asker that leaves is not closed at once when it is the last: the end of
  * its stream tells it that everything is cleaned up.
  */
 #include "bake/hub.h"
 
+#include "bake/hub_member_priv.h"
 #include "bake/mask.h"
-
 #include "layers/base/clock.h"
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
@@ -22,17 +17,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-
-/* An asker, as the hub knows it. */
-struct member {
-	int fd;
-	uint64_t sent;  /* its place in the spool */
-	struct buf out; /* a frame under way */
-	size_t out_at;
-	bool leaving;
-	bool dismissed; /* it left and others stay: told so, then dropped */
-	bool answered;
-};
 
 struct hub {
 	int listener;
@@ -55,22 +39,18 @@ struct hub {
 	struct buf answer;
 };
 
-static void member_drop(struct hub *hub, size_t i)
+static void hub_drop(struct hub *hub, size_t i)
 {
-	auto_close_release(&hub->members[i].fd);
-	buf_done(&hub->members[i].out);
+	member_done(&hub->members[i]);
 	hub->members[i] = hub->members[--hub->count];
 }
 
-static void member_add(struct hub *hub, int fd)
+static void hub_add(struct hub *hub, int fd)
 {
-	if (hub->count == HUB_ASKERS_MAX) {
+	if (hub->count == HUB_ASKERS_MAX)
 		(void)close(fd);
-		return;
-	}
-	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	hub->members[hub->count++] =
-		(struct member){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
+	else
+		member_init(&hub->members[hub->count++], fd);
 }
 
 static size_t hub_staying(const struct hub *hub)
@@ -90,17 +70,6 @@ static void hub_end_step(struct hub *hub)
 	cancel_raise(hub->cancel);
 }
 
-/* The word that others stay goes behind what is under way. */
-static void member_dismiss(struct hub *hub, size_t i)
-{
-	struct err ignored;
-
-	if (wire_add(&hub->members[i].out, WIRE_LEAVE, STR(""), &ignored) < 0)
-		member_drop(hub, i);
-	else
-		hub->members[i].dismissed = true;
-}
-
 /* The last one to leave ends the step, and is kept to be told of the end. */
 static void hub_note_leavers(struct hub *hub)
 {
@@ -109,70 +78,11 @@ static void hub_note_leavers(struct hub *hub)
 		return;
 	}
 	for (size_t i = hub->count; i-- > 0;) {
-		if (hub->members[i].leaving && !hub->members[i].dismissed)
-			member_dismiss(hub, i);
+		struct member *member = &hub->members[i];
+
+		if (member->leaving && !member->dismissed && member_dismiss(member) < 0)
+			hub_drop(hub, i);
 	}
-}
-
-/* Whatever an asker says means that it leaves. */
-static void member_hear(struct hub *hub, size_t i)
-{
-	char bytes[64];
-	ssize_t n = recv(hub->members[i].fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		member_drop(hub, i);
-		return;
-	}
-	hub->members[i].leaving = true;
-}
-
-static void hub_fail_log(struct hub *hub, const struct err *why)
-{
-	if (hub->spool_err.kind == ERR_NONE)
-		hub->spool_err = *why;
-	hub_end_step(hub);
-}
-
-/* A frame of the log: 1, 0 there is no more, -1. */
-static int member_next_log(struct hub *hub, struct member *member)
-{
-	char piece[SPOOL_NOTE_MAX + HUB_FRAME_MAX];
-	char note[SPOOL_NOTE_MAX];
-	struct str said = {piece, 0};
-	uint64_t lost;
-	struct err err;
-	ssize_t n = spool_read(&hub->spool, &member->sent, piece + SPOOL_NOTE_MAX, HUB_FRAME_MAX,
-			       &lost, &err);
-
-	if (n < 0)
-		hub_fail_log(hub, &err);
-	if (n <= 0)
-		return (int)n;
-	if (lost > 0)
-		said = spool_note(lost, note);
-	said.ptr = memcpy(piece + SPOOL_NOTE_MAX - said.len, said.ptr, said.len);
-	said.len += (size_t)n;
-	return wire_add(&member->out, WIRE_LOG, said, &err) < 0 ? -1 : 1;
-}
-
-/* Fill an empty frame from the spool, or with the answer: 1, 0 nothing to send, -1. */
-static int member_next_frame(struct hub *hub, struct member *member, bool ended)
-{
-	struct err err;
-	int more;
-
-	buf_clear(&member->out);
-	member->out_at = 0;
-	more = member_next_log(hub, member);
-	if (more != 0)
-		return more;
-	if (!ended || member->answered)
-		return 0;
-	member->answered = true;
-	return buf_add(&member->out, buf_str(&hub->answer), &err) < 0 ? -1 : 1;
 }
 
 /* Whoever reads, however slowly, is waited for. */
@@ -183,43 +93,33 @@ static void hub_put_off(struct hub *hub)
 	lock_drop(&hub->lock);
 }
 
-/* What is left of a frame, or else the next: 1 goes on, 0 waits, -1 is over. */
-static int member_send_some(struct hub *hub, struct member *member, bool ended)
+static struct member_feed hub_feed(const struct hub *hub, bool ended)
 {
-	ssize_t n;
+	return (struct member_feed){&hub->spool, ended ? &hub->answer : NULL};
+}
 
-	if (member->out_at == member->out.len) {
-		int next = member->dismissed ? -1 : member_next_frame(hub, member, ended);
+static void hub_send(struct hub *hub, size_t i, bool ended)
+{
+	const struct member_feed feed = hub_feed(hub, ended);
+	struct err err = {0};
+	int sent = member_send(&hub->members[i], &feed, &err);
 
-		if (next <= 0)
-			return next;
+	if (sent == 1)
+		hub_put_off(hub);
+	if (sent >= 0)
+		return;
+	if (err.kind != ERR_NONE) {
+		if (hub->spool_err.kind == ERR_NONE)
+			hub->spool_err = err;
+		hub_end_step(hub);
 	}
-	n = send(member->fd, member->out.ptr + member->out_at, member->out.len - member->out_at,
-		 MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -1;
-	member->out_at += (size_t)n;
-	hub_put_off(hub);
-	return 1;
+	hub_drop(hub, i);
 }
 
-static void member_send(struct hub *hub, size_t i, bool ended)
+static void hub_hear(struct hub *hub, size_t i)
 {
-	struct member *member = &hub->members[i];
-	int more = 1;
-
-	while (more > 0 && (!member->leaving || member->dismissed))
-		more = member_send_some(hub, member, ended);
-	if (more < 0)
-		member_drop(hub, i);
-}
-
-static bool member_has_more(const struct hub *hub, const struct member *member, bool ended)
-{
-	if (member->leaving)
-		return member->dismissed;
-	return member->out_at < member->out.len || member->sent < hub->spool.written ||
-	       (ended && !member->answered);
+	if (member_hear(&hub->members[i]) < 0)
+		hub_drop(hub, i);
 }
 
 static void hub_close_log(struct hub *hub)
@@ -271,7 +171,7 @@ static void hub_accept(struct hub *hub)
 	int fd = accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		member_add(hub, fd);
+		hub_add(hub, fd);
 }
 
 /* Whether an answer is there, and what is left of the linger time. */
@@ -290,8 +190,10 @@ static bool hub_ended(struct hub *hub, int *out_timeout)
 
 static bool hub_all_told(const struct hub *hub)
 {
+	const struct member_feed feed = hub_feed(hub, true);
+
 	for (size_t i = 0; i < hub->count; i++) {
-		if (member_has_more(hub, &hub->members[i], true))
+		if (member_has_more(&hub->members[i], &feed))
 			return false;
 	}
 	return hub->log_read < 0;
@@ -302,12 +204,14 @@ static bool hub_all_told(const struct hub *hub)
 
 static size_t hub_list_fds(const struct hub *hub, bool ended, struct pollfd *fds)
 {
+	const struct member_feed feed = hub_feed(hub, ended);
+
 	fds[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = hub->log_read, .events = POLLIN};
 	for (size_t i = 0; i < hub->count; i++) {
 		const struct member *member = &hub->members[i];
-		short events = member_has_more(hub, member, ended) ? POLLIN | POLLOUT : POLLIN;
+		short events = member_has_more(member, &feed) ? POLLIN | POLLOUT : POLLIN;
 
 		fds[HUB_FIXED_FDS + i] = (struct pollfd){
 			.fd = member->leaving && !member->dismissed ? -1 : member->fd,
@@ -323,10 +227,10 @@ static void hub_serve_askers(struct hub *hub, const struct pollfd *fds, size_t c
 		size_t at = i - HUB_FIXED_FDS;
 
 		if (fds[i].revents & POLLOUT)
-			member_send(hub, at, ended);
+			hub_send(hub, at, ended);
 		if ((fds[i].revents & (POLLIN | POLLHUP | POLLERR)) && at < hub->count &&
 		    hub->members[at].fd == fds[i].fd)
-			member_hear(hub, at);
+			hub_hear(hub, at);
 	}
 	if (!ended)
 		hub_note_leavers(hub);
@@ -373,7 +277,7 @@ static int hub_open_fds(struct hub *hub, struct err *err)
 static void hub_free(struct hub *hub)
 {
 	while (hub->count > 0)
-		member_drop(hub, hub->count - 1);
+		hub_drop(hub, hub->count - 1);
 	auto_close_release(&hub->listener);
 	auto_close_release(&hub->log_read);
 	auto_close_release(&hub->log_write);
@@ -409,7 +313,7 @@ int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct c
 		.answer = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER),
 	};
 	spool_init(&hub->spool, spoolfd, log_max);
-	member_add(hub, control);
+	hub_add(hub, control);
 	if (hub_open_fds(hub, err) < 0 || thread_start(&hub->thread, hub_main, hub, err) < 0) {
 		hub_give_back(hub);
 		return -1;

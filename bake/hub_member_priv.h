@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hub_member_priv.h - one asker of a running step, as the hub knows it.
+ *
+ * An asker's life:       left by
+ *	1 log         the spool's end was sent and an answer is there
+ *	2 answer      the answer was sent, or the linger time has passed
+ *	gone          it closed, or sent WIRE_LEAVE
+ */
+#pragma once
+
+#include "bake/spool.h"
+
+#include <stdbool.h>
+
+struct member {
+	int fd;         /* owned */
+	uint64_t sent;  /* its place in the spool */
+	struct buf out; /* a frame under way */
+	size_t out_at;
+	bool leaving;
+	bool dismissed; /* it left and others stay: told so, then dropped */
+	bool answered;
+};
+
+/* What all of them are sent. */
+struct member_feed {
+	const struct spool *spool;
+	const struct buf *answer; /* a frame; NULL before it is there */
+};
+
+/* Takes the descriptor. */
+void member_init(struct member *member, int fd);
+void member_done(struct member *member);
+
+bool member_has_more(const struct member *member, const struct member_feed *feed);
+
+/*
+ * As much as the socket takes: 1 some of it went, 0 nothing, -1 it is over, and
+ * *err says why where the spool cannot be read.
+ */
+int member_send(struct member *member, const struct member_feed *feed, struct err *err) MUST_CHECK;
+
+/* Whatever an asker says means that it leaves. -1 it is gone. */
+int member_hear(struct member *member) MUST_CHECK;
+
+/* The word that others stay goes behind what is under way. */
+int member_dismiss(struct member *member) MUST_CHECK;
