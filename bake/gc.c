@@ -7,12 +7,30 @@
 
 #include <sys/statvfs.h>
 
+#define GC_ELBOW_BYTES ((uint64_t)16 * 1024 * 1024) /* a pass writes less */
+
+/* To remove a record or a blob takes space: on a full disk trees make it. */
+static int gc_pass_on_full(const struct gc_options *options, struct gc_result *out, struct err *err)
+{
+	struct err why;
+
+	if (gc_pass(options, out, err) == 0)
+		return 0;
+	if (err->kind != ERR_FULL || options->dry_run)
+		return -1;
+	if (gc_press_trees(options, GC_ELBOW_BYTES, out, &why) < 0) {
+		*err = why;
+		return -1;
+	}
+	return gc_pass(options, out, err);
+}
+
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
 {
 	const struct gc_policy *policy = &options->policy;
 
 	*out = (struct gc_result){0};
-	if (gc_pass(options, out, err) < 0 &&
+	if (gc_pass_on_full(options, out, err) < 0 &&
 	    (err->kind != ERR_FULL || policy->min_free_bytes == 0))
 		return -1; /* of a full disk trees can go all the same */
 	if (policy->max_bytes == UINT64_MAX && policy->min_free_bytes == 0)

@@ -217,12 +217,29 @@ static int press_all(struct press *press, struct err *err)
 	return press_records(press, true, err);
 }
 
+static void press_done(struct press *press)
+{
+	free(press->trees.at);
+	free(press->caches.at);
+}
+
 int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
 {
 	struct press press = {.options = options, .result = result};
 	int rc = press_all(&press, err);
 
-	free(press.trees.at);
-	free(press.caches.at);
+	press_done(&press);
+	return rc;
+}
+
+int gc_press_trees(const struct gc_options *options, uint64_t bytes, struct gc_result *result,
+		   struct err *err)
+{
+	struct press press = {.options = options, .result = result, .excess = bytes};
+	int rc = press_read(&press, err);
+
+	if (rc == 0)
+		rc = press_trees(&press, err);
+	press_done(&press);
 	return rc;
 }

@@ -12,6 +12,13 @@ int gc_pass(const struct gc_options *options, struct gc_result *result, struct e
 int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
 	MUST_CHECK;
 
+/*
+ * Remove what was not used for longest of all trees, until so many bytes are
+ * free: each is made again from its blob.
+ */
+int gc_press_trees(const struct gc_options *options, uint64_t bytes, struct gc_result *result,
+		   struct err *err) MUST_CHECK;
+
 /* Whether no open bake has this id (layers/draft.h). 1, 0 or -1. */
 int gc_draft_is_orphan(struct meta *meta, struct str owner, struct err *err) MUST_CHECK;
 
