@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows: the daemon's front door, beside nginx that answers a fixed text."""
+"""Rows: the daemon's front door, beside nginx that answers the same text."""
+import http.client
+import json
 import os
 import re
 import socket
@@ -59,26 +61,55 @@ def resident(process):
     return total / 1024
 
 
-def serve(bench):
-    """A method that asks for a token, and what connections cost that say nothing."""
-    process, url, token = start(bench)
-    method = f"{url}/v1/server.info"
-    idle = resident(process)
-    sides = {"hearth": lambda: wrk(method, "-H", f"Authorization: Bearer {token}")}
-    nginx = start_nginx(bench, said("curl", "-sS", "-H", f"Authorization: Bearer {token}", method))
-    sides["nginx"] = lambda: wrk(nginx)
-    samples = bench.turns(max(3, bench.args.runs // 3), **sides)
-    bench.row("requests a second, a token each", {name: [one[0] for one in side] for name, side in samples.items()},
-              ("50,000 and 0.5 x nginx", lambda m: m["hearth"] >= max(50000, 0.5 * m["nginx"])), "/s")
-    bench.row("their 99th percentile", {name: [one[1] for one in side] for name, side in samples.items()},
-              ("5 ms", lambda m: m["hearth"] <= 5))
-    bench.row("memory of a daemon at rest", {"hearth": [idle]}, ("16 MiB", lambda m: m["hearth"] <= 16), "MiB")
-    before = resident(process)
+def sync(url, token, count):
+    """So many agents, over one connection; the last one's name."""
+    connection = http.client.HTTPConnection(url.split("//")[1])
+    headers = {"Authorization": f"Bearer {token}"}
+    for n in range(count):
+        connection.request("POST", "/v1/agents.sync", json.dumps({"slug": f"agent-{n}", "model": "m", "system": "s"}), headers)
+        answer = connection.getresponse()
+        said_so = answer.read()
+        if answer.status != 200:
+            sys.exit(f"bench: agents.sync: {said_so.decode()}")
+    return f"agent-{count - 1}"
+
+
+def gauge(url, token, name):
+    page = said("curl", "-sS", "-H", f"Authorization: Bearer {token}", f"{url}/metrics")
+    return int(re.search(rf"^{name} (\d+)$", page, re.M)[1])
+
+
+def crowd(bench, url, token, text, name):
+    """What 1,000 connections cost that say this, once the gauge has counted them."""
     address = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
+    before = resident(bench.daemon)
     connections = [socket.create_connection(address) for _ in range(1000)]
-    while "hearth_connections 100" not in said("curl", "-sS", "-H", f"Authorization: Bearer {token}", f"{url}/metrics"):
+    for connection in connections:
+        connection.sendall(text.encode())
+    while gauge(url, token, name) < 1000:
         time.sleep(0.05)
-    bench.row("and 1,000 idle connections more", {"hearth": [resident(process) - before]},
-              ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
+    cost = resident(bench.daemon) - before
     for connection in connections:
         connection.close()
+    return cost
+
+
+def serve(bench):
+    """What a poller asks, with a token, and what connections cost that wait."""
+    bench.daemon, url, token = start(bench)
+    agent = sync(url, token, 1000)
+    asked = f"/v1/agents.imageStatus?id={agent}"
+    bearer = f"Authorization: Bearer {token}"
+    bench.row("memory with 1,000 agents", {"hearth": [resident(bench.daemon)]}, ("16 MiB", lambda m: m["hearth"] <= 16), "MiB")
+    nginx = start_nginx(bench, said("curl", "-sS", "-H", bearer, url + asked))
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: wrk(url + asked, "-H", bearer), nginx=lambda: wrk(nginx))
+    bench.row("agents.imageStatus", {name: [one[0] for one in side] for name, side in samples.items()},
+              ("50,000 and 0.5 x nginx", lambda m: m["hearth"] >= max(50000, 0.5 * m["nginx"])), "/s")
+    bench.row("its 99th percentile", {name: [one[1] for one in side] for name, side in samples.items()},
+              ("5 ms", lambda m: m["hearth"] <= 5))
+    etag = re.search(r"^ETag: (\S+)", said("curl", "-sSi", "-H", bearer, url + asked), re.M)[1]
+    poll = f"GET {asked}&wait=60 HTTP/1.1\r\nHost: localhost\r\n{bearer}\r\nIf-None-Match: {etag}\r\n\r\n"
+    bench.row("1,000 idle connections", {"hearth": [crowd(bench, url, token, "", "hearth_connections")]},
+              ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
+    bench.row("1,000 long polls", {"hearth": [crowd(bench, url, token, poll, "hearth_requests_waiting")]},
+              ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
