@@ -61,7 +61,8 @@ static char *await_phase(const json_t *at)
 		len = asprintf(&text, "%s (it is tried again at %s)", await_text(fault, "message"),
 			       await_text(at, "retryAt"));
 	else
-		len = asprintf(&text, "%s", await_text(at, "phase"));
+		len = asprintf(&text, "%s",
+			       json_object_get(at, "phase") ? await_text(at, "phase") : "queued");
 	if (len < 0)
 		abort();
 	return text;
@@ -93,7 +94,7 @@ static void await_tell(struct await *await)
 {
 	auto_free char *line = await_line(await->status);
 
-	if (await->told && strcmp(await->told, line) == 0)
+	if (await->silent || (await->told && strcmp(await->told, line) == 0))
 		return;
 	(void)fprintf(stderr, "%s\n", line);
 	free(await->told);

@@ -65,6 +65,18 @@ static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct
 	return 0;
 }
 
+/* In these words: a registry's credentials, which the kind stands for elsewhere, do not help here.
+ */
+static int call_refused(struct err *err)
+{
+	const struct err why = *err;
+
+	if (why.kind != ERR_UNAUTHORIZED)
+		return -1;
+	return err_set(err, ERR_DENIED, "%s; hearth token create makes one, on the daemon's host",
+		       why.text);
+}
+
 int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
 {
 	AUTO(json)
@@ -79,11 +91,11 @@ int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **ou
 	};
 
 	if (call_find_daemon(cli, request, err) < 0)
-		return -1;
+		return call_refused(err);
 	if (spec->etag)
 		(void)json_object_set_new(request, "etag", json_string(spec->etag));
 	if (asker_call(&asker, "call", request, &said, err) < 0)
-		return -1;
+		return call_refused(err);
 	if (spec->etag)
 		return call_read_tagged(said, spec->etag, out, err);
 	*out = steal_ptr(&said);

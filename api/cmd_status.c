@@ -69,11 +69,16 @@ static void status_print(const json_t *status)
 /* Each answer, until somebody cancels. */
 static int status_watch(const struct cli *cli, struct await *await, struct err *err)
 {
+	await->silent = true;
 	while (await_change(await, err) == 0) {
-		if (!cli_has(cli, "json"))
-			continue;
-		human_json(await->status, stdout);
-		(void)fflush(stdout);
+		auto_free char *line = await_line(await->status);
+
+		if (cli_has(cli, "json"))
+			human_json(await->status, stdout);
+		else
+			(void)printf("%s\n", line);
+		if (fflush(stdout) != 0)
+			return err_os(err, errno, "write standard output");
 	}
 	return -1;
 }

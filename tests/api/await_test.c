@@ -33,6 +33,9 @@ static void a_status_is_one_line(void **state)
 		 "\"rebake\":{\"status\":\"baking\",\"phase\":\"exporting\"}}",
 		 "a version 2: ready, rebake: exporting"},
 		{"{\"slug\":\"a\",\"version\":2,\"status\":\"ready\","
+		 "\"rebake\":{\"status\":\"baking\"}}",
+		 "a version 2: ready, rebake: queued"},
+		{"{\"slug\":\"a\",\"version\":2,\"status\":\"ready\","
 		 "\"rebake\":{\"status\":\"failed\"}}",
 		 "a version 2: ready"},
 		{"{}", " version 0: "},

@@ -88,6 +88,8 @@ refused "a wrong key is 64, with its path" 64 "wrong.json.*sandbox.imgae" hearth
 refused "as what is no JSON" 64 "spec" hearth sync - <<<'{'
 refused "a spec that is not there is 66" 66 "none.json" hearth sync "$work/none.json"
 refused "as is an agent that is not" 66 "nobody" hearth status nobody
+refused "an unknown token is 77, and where one comes from is said" 77 "hearth token create" \
+	env HEARTH_URL="$url" HEARTH_TOKEN=hth_none "$HEARTH" status bot
 refused "a token that may not is 77" 77 "scope operate" env HEARTH_URL="$url" \
 	HEARTH_TOKEN="$(hearth token create --scope read 2>/dev/null)" "$HEARTH" sync "$work/bot.json"
 
@@ -131,13 +133,18 @@ hearth events -f --after "$last" >"$work/events" &
 watcher=$!
 hearth status bot --watch --json >"$work/watched" 2>/dev/null &
 servers+=("$watcher" $!)
+hearth status bot --watch >"$work/lines" 2>/dev/null &
+servers+=($!)
 hearth sessions create bot >/dev/null
 wait_for 60 grep -q session.created "$work/events" || true
 same "what happens is told as it happens" "$(awk '{print $3}' "$work/events")" session.created
 wait_for 60 test -s "$work/watched" || true
-hearth rebake bot --wait >/dev/null 2>&1
-wait_for 60 grep -q '"rebake":{[^}]*"unchanged"' "$work/watched" || true
-holds "a status is watched as it changes" "$(cat "$work/watched")" '"rebake":\{.*"baking"'
+wait_for 60 test -s "$work/lines" || true
+id=$(member .id hearth rebake bot --wait --json 2>/dev/null)
+wait_for 60 grep -q "$id" "$work/watched" || true
+holds "a status is watched as it changes" "$(tail -n 1 "$work/watched")" "\"rebake\":.*\"bakeId\":\"$id\""
+lines() { [ "$(wc -l <"$work/lines")" -ge 2 ]; }
+check "in lines for people" wait_for 60 lines
 stop_daemon
 wait "$watcher" || true
 same "the daemon ends as it should" "$status" 0
