@@ -372,6 +372,72 @@ static void what_runs_is_put_back_when_the_daemon_stops(void **state)
 	assert_int_equal(workshop->made[1].attempt, 1); /* none was lost */
 }
 
+/* The record as a daemon leaves it that dies between the two halves of a cancellation. */
+static void leave_cancelling(struct workshop *workshop)
+{
+	auto_bakes_record struct bakes_record record = workshop_wait(workshop, 1, BAKES_QUEUED);
+	struct meta *meta;
+	struct err err = {0};
+
+	record.state = BAKES_RUNNING;
+	record.cancelling = true;
+	check_ok(meta_begin(workshop->fixture->store, META_WRITE, &meta, &err), &err);
+	check_ok(bakes_put(meta, &record, &err), &err);
+	check_ok(meta_commit(meta, &err), &err);
+}
+
+static void what_was_to_be_cancelled_is_so_after_a_kill(void **state)
+{
+	struct workshop *workshop = *state;
+
+	workshop_hold(workshop);
+	workshop_start(workshop, 1);
+	workshop_put(workshop, 1, 1);
+	workshop_wait_made(workshop, 1);
+	workshop_stop(workshop, 0);
+	leave_cancelling(workshop);
+	workshop_start(workshop, 1);
+	ended(workshop, 1, BAKES_CANCELLED);
+	check_status(workshop, 1, 0, "failed");
+	assert_int_equal(workshop->made_count, 1);
+	check_events(workshop, "image.baking bake.cancelled image.failed");
+}
+
+static int count_bake(void *ctx, const struct bakes_record *record, struct err *err)
+{
+	size_t *count = ctx;
+
+	(void)record;
+	(void)err;
+	++*count;
+	return 0;
+}
+
+static void old_bakes_go_and_their_logs(void **state)
+{
+	struct workshop *workshop = *state;
+	auto_bakes_record struct bakes_record first = {0};
+	auto_buf struct buf log = BUF_INIT((size_t)1024);
+	AUTO(meta) struct meta *meta = NULL;
+	size_t count = 0;
+	struct err err = {0};
+
+	workshop_start(workshop, 1);
+	workshop_put(workshop, 1, 1);
+	first = workshop_wait(workshop, 1, BAKES_READY);
+	for (int64_t version = 2; version <= BAKES_KEPT + 3; version++) {
+		workshop_put(workshop, 1, version);
+		workshop_wait_made(workshop, (size_t)version);
+	}
+	ended(workshop, 1, BAKES_READY);
+	check_ok(meta_begin(workshop->fixture->store, META_READ, &meta, &err), &err);
+	check_ok(bakes_each(meta, workshop_agent(1), STR(""), count_bake, &count, &err), &err);
+	assert_int_equal(count, BAKES_KEPT);
+	check_ok(bake_log_read(workshop->fixture->store, str_of(first.id), 0, &log, &err), &err);
+	assert_int_equal(log.len, 0);
+	check_status(workshop, 1, 1, "ready");
+}
+
 static void who_has_time_lets_what_runs_end(void **state)
 {
 	struct workshop *workshop = *state;
@@ -451,6 +517,8 @@ int main(void)
 		TEST(only_a_bake_that_is_there_can_be_cancelled),
 		TEST(a_new_version_stands_on_its_predecessors_base),
 		TEST(what_runs_is_put_back_when_the_daemon_stops),
+		TEST(what_was_to_be_cancelled_is_so_after_a_kill),
+		TEST(old_bakes_go_and_their_logs),
 		TEST(who_has_time_lets_what_runs_end),
 		TEST(what_waits_for_another_attempt_waits_over_a_restart),
 		TEST(bakes_are_counted_by_how_they_ended),

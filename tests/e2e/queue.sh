@@ -124,6 +124,17 @@ start_registry
 there() { curl -fsS -o /dev/null -H 'Accept: application/vnd.oci.image.manifest.v1+json' "http://$registry/v2/pushed/manifests/$(said .digest "$status")"; }
 check "it is pushed once the registry answers" wait_for 60 there
 
+# A job that dies takes nobody with it, and is tried again.
+agent "$work/d.json" dies base:1 'RUN --mount=type=cache,target=/d [ -e /d/x ] || { touch /d/x; echo begun; sleep 1000; }'
+call sync "$work/d.json" >/dev/null
+bake=$(said '.[0].id' "$(call bakes dies)")
+wait_for 60 grep -q '^begun' "$HEARTH_DATA/logs/$bake"
+kill -9 "$(pgrep -P "$plane" -x hearth)"
+agent "$work/o.json" other base:1 'RUN echo other >/o'
+call sync "$work/o.json" >/dev/null
+same "a job that dies harms no other" "$(said .status "$(call wait other)")" ready
+same "a job that dies is tried again" "$(said '"\(.status) \(.attempt)"' "$(call wait dies)")" 'ready 2'
+
 # What runs when the plane is killed goes on where it was.
 agent "$work/k.json" killed base:1 'RUN echo one >/one' \
 	'RUN --mount=type=cache,target=/c [ -e /c/x ] || { touch /c/x; echo begun; sleep 1000; }'
