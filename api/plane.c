@@ -3,12 +3,11 @@
 
 #include "api/metrics.h"
 #include "api/secret_option.h"
+#include "bake/appended.h"
 #define LOG_MODULE "api"
 #include "layers/base/log.h"
 #include "layers/base/thread.h"
 #include "layers/journal.h"
-
-#define PLANE_BASE_MAX ((size_t)4096)
 
 /* The queue's word: something about this agent is another now, be it but its log. */
 static void plane_hear_queue(void *ctx, struct str agent_id)
@@ -137,53 +136,15 @@ void plane_stop(struct plane *plane, int64_t grace_ms)
 	pusher_stop(plane->pusher);
 }
 
-/* The base as the spec calls it, with its platform, which makes it another one. */
-static int plane_name_base(const struct agent_version *version, struct buf *out, struct err *err)
-{
-	const json_t *sandbox = json_object_get(version->spec, "sandbox");
-	const json_t *image = json_object_get(sandbox, "image");
-	const json_t *base = json_object_get(image, "base");
-	const json_t *platform = json_object_get(image, "platform");
-
-	if (!json_is_string(base))
-		return 0;
-	if (!json_is_string(platform))
-		return buf_add(out, json_str(base), err);
-	return buf_addf(out, err, "%s %s", json_string_value(base), json_string_value(platform));
-}
-
-/* What sync has checked. Of a version that says nothing of rebakes there are none. */
-static struct spec_rebake plane_read_rebake(const struct agent_version *version)
-{
-	const json_t *sandbox = json_object_get(version->spec, "sandbox");
-	const json_t *rebake = json_object_get(json_object_get(sandbox, "image"), "rebake");
-	const json_t *cron = json_object_get(rebake, "cron");
-
-	return (struct spec_rebake){
-		.cron = json_is_string(cron) ? json_str(cron) : STR(""),
-		.jitter_ms = json_integer_value(json_object_get(rebake, "jitterMs")),
-	};
-}
-
 int plane_take_version(void *ctx, struct meta *meta, const struct agent *agent,
 		       const struct agent_version *version, struct err *err)
 {
 	struct plane_version *taking = ctx;
-	auto_buf struct buf base = BUF_INIT(PLANE_BASE_MAX);
-	const struct spec_rebake rebake = plane_read_rebake(version);
-	struct queue_version taken = {
-		.agent_id = str_of(agent->id),
-		.slug = str_of(agent->slug),
-		.version = version->number,
-	};
+	const json_t *sandbox = json_object_get(version->spec, "sandbox");
+	struct appended appended = {taking->plane->queue, taking->plane->schedule};
 
-	if (plane_name_base(version, &base, err) < 0)
-		return err_ctx(err, "sandbox.image.base");
-	taken.base = buf_str(&base);
-	taking->has_image = base.len > 0;
-	if (queue_put(taking->plane->queue, meta, &taken, err) < 0)
-		return -1;
-	return schedule_put(taking->plane->schedule, meta, taken.agent_id, &rebake, err);
+	taking->has_image = json_is_object(json_object_get(sandbox, "image"));
+	return appended_version(&appended, meta, agent, version, err);
 }
 
 int plane_metrics(void *ctx, struct buf *page, struct err *err)
