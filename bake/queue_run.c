@@ -133,6 +133,7 @@ struct queue_hearing {
 	struct queue_work *work;
 	struct bake_log log;
 	size_t step;       /* the one that the log is at */
+	bool inside;       /* of a line */
 	const char *phase; /* what is shown, here and below; "" for nothing yet */
 	size_t shown_step;
 	bool shown_cached;
@@ -158,13 +159,14 @@ static void queue_log_step(struct queue_hearing *hearing, const struct status_pr
 	if (progress->step == 0)
 		return;
 	if (progress->step != hearing->step &&
-	    buf_addf(&line, &ignored, "[%zu/%zu] " STR_FMT "\n", progress->step, progress->of,
-		     STR_ARG(progress->text)) < 0)
+	    buf_addf(&line, &ignored, "%s[%zu/%zu] " STR_FMT "\n", hearing->inside ? "\n" : "",
+		     progress->step, progress->of, STR_ARG(progress->text)) < 0)
 		return;
 	if (progress->cached &&
 	    buf_addf(&line, &ignored, "[%zu/%zu] CACHED\n", progress->step, progress->of) < 0)
 		return;
 	hearing->step = progress->step;
+	hearing->inside = hearing->inside && line.len == 0;
 	queue_log(hearing, buf_str(&line));
 }
 
@@ -199,6 +201,8 @@ static void queue_hear_log(void *ctx, struct str bytes)
 {
 	struct queue_hearing *hearing = ctx;
 
+	if (bytes.len > 0)
+		hearing->inside = bytes.ptr[bytes.len - 1] != '\n';
 	queue_log(hearing, bytes);
 	queue_say_changed(hearing->work->slot->queue, str_of(hearing->work->record.agent_id));
 }
