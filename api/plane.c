@@ -125,11 +125,14 @@ int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
 	if (plane_find_last_event(plane, err) < 0)
 		return -1;
 	journal_listen(store, plane_hear_journal, plane);
-	return plane_start_queue(plane, cli, err);
+	if (plane_start_queue(plane, cli, err) < 0)
+		return -1;
+	return upkeep_start(store, plane->config, &plane->upkeep, err);
 }
 
 void plane_stop(struct plane *plane, int64_t grace_ms)
 {
+	upkeep_stop(plane->upkeep);
 	schedule_stop(plane->schedule);
 	queue_stop(plane->queue, grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
 	maker_job_free(plane->maker);

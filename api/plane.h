@@ -16,6 +16,7 @@
 #include "api/cli.h"
 #include "api/delivery.h"
 #include "api/server.h"
+#include "api/upkeep.h"
 #include "bake/agent.h"
 #include "bake/maker_job.h"
 #include "bake/queue.h"
@@ -34,6 +35,7 @@ struct plane {
 	struct maker *maker;
 	struct queue *queue;
 	struct schedule *schedule;
+	struct upkeep *upkeep;
 	atomic_uint_least64_t told; /* the last event whose agent was woken */
 };
 

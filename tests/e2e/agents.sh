@@ -92,6 +92,34 @@ wait_for 60 settled refused
 same "an instruction that is none is refused, with its step" \
 	"$(status_of refused | jq -c '[.status, .error.code, .error.step, .error.terminal]')" '["failed","StepRefused",2,true]'
 
+# What the daemon counts.
+said=$(ask /metrics)
+holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state="failed"\} 2$'
+holds "and steps by whether they were found" "$said" '^hearth_steps_total\{cache="hit"\} [1-9]'
+holds "a queue that is done is empty" "$said" '^hearth_queue_bakes\{state="running"\} 0$'
+
+# What a spec wants pushed is on its way once the image is ready.
+start_registry
+call agents.sync "$(agent pushed 'RUN echo pushed >/pushed' | jq -c --arg to "$registry/pushed:1" '.sandbox.image.push = [$to]')" >/dev/null
+wait_for 60 settled pushed
+check "an image is pushed to where its spec says" wait_for 60 skopeo --insecure-policy inspect --tls-verify=false "docker://$registry/pushed:1"
+
+# What the configuration says reaches the bakes: mirrors, hosts, secrets, time.
+stop_daemon
+push "$work/tiny:latest" mirrored/base:1
+printf 'secret word' >"$work/word"
+jq -n --arg registry "$registry" --arg word "$work/word" '{registry: {mirrors: {"registry.example": ["http://\($registry)/mirrored"]}},
+	egress: {hosts: {"files.example": "\($registry)"}}, secrets: {word: {src: $word}}, bakes: {parallel: 2, timeoutMs: 30000}}' >"$work/hearth.json"
+start_daemon --grace 1 --config "$work/hearth.json"
+call agents.sync "$(agent private 'RUN --mount=type=secret,id=word wc -c </run/secrets/word; wget -q -O - http://files.example/v2/ && echo reached' |
+	jq '.sandbox.image.base = "registry.example/base:1"')" >/dev/null
+wait_for 60 settled private
+same "a base comes from its mirror" "$(status_of private | jq -r .status)" ready
+bake=$(ask "/v1/bakes.list?agentId=private" | head -n 1 | jq -r '.items[0].id')
+said=$(ask "/v1/bakes.logs?id=$bake")
+holds "a secret from where the configuration says" "$said" '^11$'
+holds "and a host, too" "$said" 'reached$'
+
 # Bad input.
 holds "a wrong key says where, and what is near" "$(ask /v1/agents.sync -d '{"slug":"x","sandbox":{"imgae":{}}}')" \
 	'"InvalidArgument".*imgae.*image'
@@ -110,18 +138,6 @@ holds "a spec that is too large is refused" "$(ask /v1/agents.sync --data-binary
 reader=$(hearth token create --scope read 2>/dev/null)
 holds "a reader reads" "$(as=$reader ask '/v1/agents.imageStatus?id=bot')" '^200$'
 holds "and does not sync" "$(as=$reader ask /v1/agents.sync -d '{"slug":"x"}')" '^403$'
-
-# What the daemon counts.
-said=$(ask /metrics)
-holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state="failed"\} 2$'
-holds "and steps by whether they were found" "$said" '^hearth_steps_total\{cache="hit"\} [1-9]'
-holds "a queue that is done is empty" "$said" '^hearth_queue_bakes\{state="running"\} 0$'
-
-# What a spec wants pushed is on its way once the image is ready.
-start_registry
-call agents.sync "$(agent pushed 'RUN echo pushed >/pushed' | jq -c --arg to "$registry/pushed:1" '.sandbox.image.push = [$to]')" >/dev/null
-wait_for 60 settled pushed
-check "an image is pushed to where its spec says" wait_for 60 skopeo --insecure-policy inspect --tls-verify=false "docker://$registry/pushed:1"
 
 # Killed in the middle of a bake, it goes on.
 call agents.sync "$(agent long 'RUN echo one >/one' 'RUN while [ ! -e /no ]; do sleep 1; done')" >/dev/null

@@ -83,23 +83,23 @@ next=$(get bakes.list limit=1 | jq -r .next)
 same "a page at a time" "$(get bakes.list "limit=1&cursor=$next" | jq -c '[.items[].state, .next]')" '["cancelled",null]'
 
 # Sessions.
-root=$(call sessions.create '{"agent":"bot"}')
-same "a session is of the latest version" "$(jq -c '[.version, .state, .parentId]' <<<"$root")" '[2,"open",null]'
-root=$(jq -r .id <<<"$root")
-child=$(call sessions.create "{\"agent\":\"bot\",\"parent\":\"$root\",\"subagent\":\"review\"}")
-same "a child is in its parent's tree" "$(jq -r .rootId <<<"$child")" "$root"
+first=$(call sessions.create '{"agent":"bot"}')
+same "a session is of the latest version" "$(jq -c '[.version, .state, .parentId]' <<<"$first")" '[2,"open",null]'
+first=$(jq -r .id <<<"$first")
+child=$(call sessions.create "{\"agent\":\"bot\",\"parent\":\"$first\",\"subagent\":\"review\"}")
+same "a child is in its parent's tree" "$(jq -r .rootId <<<"$child")" "$first"
 call agents.sync "$(agent bot 'RUN exit 1')" >/dev/null
 wait_for 60 status_is bot failed
 holds "an older image does not serve a newer version" "$(ask /v1/sessions.create -d '{"agent":"bot"}')" '"AgentNotReady".*"failed"'
 same "but for whom asks for its version" "$(call sessions.create '{"agent":"bot","version":2}' | jq -r .version)" 2
-same "and for children of its sessions" "$(call sessions.create "{\"agent\":\"bot\",\"parent\":\"$root\"}" | jq -r .version)" 2
+same "and for children of its sessions" "$(call sessions.create "{\"agent\":\"bot\",\"parent\":\"$first\"}" | jq -r .version)" 2
 call agents.sync '{"slug":"plain"}' >/dev/null
 same "an agent without an image starts at once" "$(call sessions.create '{"agent":"plain"}' | jq -r .state)" open
 same "sessions are listed" "$(get sessions.list agentId=bot | jq '.items | length')" 4
-same "a session ends" "$(call sessions.end "{\"id\":\"$root\"}" | jq -r .state)" ended
-same "and once more" "$(call sessions.end "{\"id\":\"$root\"}" | jq -r .state)" ended
+same "a session ends" "$(call sessions.end "{\"id\":\"$first\"}" | jq -r .state)" ended
+same "and once more" "$(call sessions.end "{\"id\":\"$first\"}" | jq -r .state)" ended
 same "with those below it" "$(get sessions.get "id=$(jq -r .id <<<"$child")" | jq -r .state)" ended
-holds "what has ended has no children" "$(ask /v1/sessions.create -d "{\"agent\":\"bot\",\"parent\":\"$root\"}")" '"Gone"'
+holds "what has ended has no children" "$(ask /v1/sessions.create -d "{\"agent\":\"bot\",\"parent\":\"$first\"}")" '"Gone"'
 
 # Events.
 wait_for 60 grep -q '^event: session.ended' "$work/later"
@@ -129,6 +129,38 @@ holds "COPY reads it" "$(get bakes.logs "id=$(bake_of copy)&step=2")" '^hello$'
 holds "what is no tar is refused" "$(printf 'BZh9' | ask /v1/contexts.put --data-binary @-)" '"InvalidArgument".*bzip2'
 holds "and nothing, too" "$(ask /v1/contexts.put -d '')" '"InvalidArgument".*empty'
 
+# The same by the client in JavaScript.
+cat >"$work/client.mjs" <<JS
+import { AgentNotReady, createClient, definePlane } from "$root/api/client/index.js";
+
+const client = createClient();
+const seen = [];
+const watching = (async () => {
+	for await (const event of client.events({ after: "0", agentId: "scripted" })) {
+		seen.push(event.type);
+		if (event.type === "session.created")
+			return;
+	}
+})();
+const { digest } = await client.contexts.put("$work/context");
+const agent = (steps) => definePlane({ agent: { slug: "scripted", sandbox: { image: { base: "base:1", context: digest, steps } } } });
+const { id, appended } = await client.agents.sync(agent(["COPY greeting /greeting", "RUN cat /greeting; sleep 1"]));
+const early = await client.sessions.create({ agent: id }).catch((error) => error);
+let state = await client.agents.imageStatus({ id });
+while (state.status === "baking")
+	state = await client.agents.imageStatus({ id, wait: 30, since: state });
+const session = await client.sessions.create({ agent: id });
+const [bake] = (await client.bakes.list({ agentId: id })).items;
+const log = await client.bakes.logs({ id: bake.id, step: 2, follow: true }).text();
+await watching;
+console.log(JSON.stringify([appended, early instanceof AgentNotReady && early.status, state.status, session.version, bake.state,
+	log.includes("hello"), seen.filter((type) => type !== "image.ready")]));
+JS
+call agents.sync '{"slug":"scripted"}' >/dev/null
+same "a client in JavaScript goes from sync to a session" \
+	"$(HEARTH_URL=$url HEARTH_TOKEN=$token timeout 120 node "$work/client.mjs" 2>&1)" \
+	'[true,"baking","ready",2,"ready",true,["agent.created","version.appended","version.appended","image.baking","session.created"]]'
+
 # Bad input.
 for method in bakes.get bakes.logs sessions.get; do
 	holds "$method of an unknown id is not found" "$(ask "/v1/$method?id=bak_x")" '^404$'
@@ -138,7 +170,7 @@ holds "no step is 0" "$(ask "/v1/bakes.logs?id=$bake&step=0")" '"path":"step"'
 holds "a page has a limit" "$(ask "/v1/bakes.list?limit=501")" '"path":"limit"'
 holds "a cursor is an earlier page's" "$(ask "/v1/bakes.list?cursor=x")" '"path":"cursor"'
 holds "an event's id is a number" "$(ask "/v1/events.stream?after=x")" '"path":"after"'
-holds "a sub-agent is the version's" "$(ask /v1/sessions.create -d "{\"agent\":\"bot\",\"version\":2,\"parent\":\"$root\",\"subagent\":\"x\"}")" '^4(00|10)$'
+holds "a sub-agent is the version's" "$(ask /v1/sessions.create -d "{\"agent\":\"bot\",\"version\":2,\"parent\":\"$first\",\"subagent\":\"x\"}")" '^4(00|10)$'
 holds "and has a parent" "$(ask /v1/sessions.create -d '{"agent":"bot","version":2,"subagent":"review"}')" '"path":"parent"'
 holds "an unknown parent is not found" "$(ask /v1/sessions.create -d '{"agent":"bot","parent":"ses_x"}')" '"NotFound"'
 reader=$(hearth token create --scope read 2>/dev/null)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upkeep.h - what a daemon does for its store by itself: old events go, and what
+ * nothing needs is collected by the configuration's policy (bake/gc.h), each hour
+ * and whenever space is short.
+ *
+ * Threads: one of its own. What goes wrong there is in the log.
+ */
+#pragma once
+
+#include "api/config.h"
+#include "layers/store.h"
+
+#define UPKEEP_EVENTS_KEEP 1000000 /* where the configuration says nothing of events */
+
+struct upkeep;
+
+/* The store and the configuration outlive it. */
+int upkeep_start(struct store *store, const struct config *config, struct upkeep **out,
+		 struct err *err) MUST_CHECK;
+
+/* Soon, whatever it is at. NULL is nothing to stop. */
+void upkeep_stop(struct upkeep *upkeep);
+
+/* Remove the events that the configuration does not keep, unless it is cancelled. */
+int upkeep_trim_events(struct store *store, const struct config *config,
+		       const struct cancel *cancel, struct err *err) MUST_CHECK;
