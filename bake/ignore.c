@@ -5,6 +5,7 @@
 #include "layers/base/fd.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -71,6 +72,20 @@ int ignore_from_words(const char *const *words, size_t count, struct ignore *out
 	return 0;
 }
 
+/* A link that leads nowhere in the context hides nothing, though it was meant to. */
+static int ignore_absent(int contextfd, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(contextfd, IGNORE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(err, ERR_REFUSED,
+			       IGNORE_FILE " is a link that leads out of the context, or nowhere; "
+					   "put the file itself there");
+	if (errno == ENOENT)
+		return 0;
+	return err_os(err, errno, "stat " IGNORE_FILE);
+}
+
 int ignore_read(int contextfd, struct ignore *out, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(IGNORE_FILE_MAX);
@@ -80,7 +95,7 @@ int ignore_read(int contextfd, struct ignore *out, struct err *err)
 
 	*out = (struct ignore){0};
 	if (fd < 0 && err->kind == ERR_OS && (err->os == ENOENT || err->os == ENOTDIR))
-		return 0;
+		return ignore_absent(contextfd, err);
 	if (fd < 0)
 		return err_ctx(err, IGNORE_FILE);
 	if (fstat(fd, &st) < 0)

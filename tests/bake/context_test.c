@@ -329,6 +329,20 @@ static void an_ignore_file_is_judged_at_once(void **state)
 			    ".dockerignore line 3: a[ is no pattern: a [ or a \\ in it has no end");
 }
 
+static void an_ignore_file_may_be_a_link_inside_the_context(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_file(scene, "context/f", "f", 0644);
+	scene_file(scene, "context/.gitignore", "f\n", 0644);
+	scene_link(scene, "context/.dockerignore", ".gitignore");
+	check_refused(scene, "f", ERR_NOT_FOUND, "f is hidden by .dockerignore line 1");
+	assert_int_equal(unlinkat(scene->contextfd, ".dockerignore", 0), 0);
+	scene_link(scene, "context/.dockerignore", "../of-all-projects");
+	scene_file(scene, "of-all-projects", "f\n", 0644);
+	check_refused(scene, "f", ERR_REFUSED, ".dockerignore is a link that leads out");
+}
+
 static void several_sources_are_in_order(void **state)
 {
 	static const char *const ab[] = {"a", "b"};
@@ -420,6 +434,7 @@ int main(void)
 		SCENE_TEST(fifos_count_and_sockets_are_left_out),
 		SCENE_TEST(devices_of_a_context_are_refused),
 		SCENE_TEST(an_ignore_file_is_judged_at_once),
+		SCENE_TEST(an_ignore_file_may_be_a_link_inside_the_context),
 		SCENE_TEST(several_sources_are_in_order),
 		SCENE_TEST(names_of_any_bytes_are_read),
 		SCENE_TEST(depth_has_a_ceiling),
