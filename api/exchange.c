@@ -450,7 +450,6 @@ static enum MHD_Result exchange_first(struct exchange *exchange)
 {
 	uint64_t length = exchange_length(exchange);
 
-	atomic_store(&exchange->link->receiving, length > 0);
 	exchange_set_deadline(exchange,
 			      length > 0 ? exchange->server->options.body_ms : WATCH_NEVER);
 	if (exchange_admit(exchange, length)) {
@@ -483,7 +482,6 @@ enum MHD_Result exchange_handle(void *cls, struct MHD_Connection *connection, co
 		return exchange_receive(exchange, upload, upload_size);
 	if (exchange->inlet)
 		inlet_finish(exchange->inlet);
-	atomic_store(&exchange->link->receiving, false);
 	exchange->request.body = buf_str(&exchange->body);
 	exchange_set_deadline(exchange, WATCH_NEVER);
 	return exchange_proceed(exchange);
@@ -502,7 +500,6 @@ void exchange_completed(void *cls, struct MHD_Connection *connection, void **slo
 	*slot = NULL;
 	if (exchange->inlet)
 		inlet_fail(exchange->inlet, ERR_CANCELLED, "the client has gone");
-	atomic_store(&exchange->link->receiving, false);
 	exchange_set_deadline(exchange, exchange->server->options.idle_ms);
 	exchange_unref(exchange);
 }

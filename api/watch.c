@@ -200,9 +200,11 @@ static void watch_tell_end(const struct link *link)
 static void watch_see_links_locked(struct watch *watch, int64_t now_ms) REQUIRES(watch->lock)
 {
 	for (struct link *link = watch->links; link; link = link->next) {
-		if (atomic_load_explicit(&link->until_ms, memory_order_relaxed) <= now_ms)
+		int64_t until_ms = atomic_load_explicit(&link->until_ms, memory_order_relaxed);
+
+		if (until_ms <= now_ms)
 			(void)shutdown(link->fd, SHUT_RDWR); /* its owner finds it closed */
-		else if (atomic_load_explicit(&link->receiving, memory_order_relaxed))
+		else if (until_ms != WATCH_NEVER)
 			watch_tell_end(link);
 	}
 	if (watch->links && now_ms + WATCH_LINKS_MS < watch->next_ms)

@@ -44,8 +44,7 @@ struct waiter {
 
 struct link {
 	int fd;
-	_Atomic int64_t until_ms; /* on the monotonic clock */
-	atomic_bool receiving;    /* a body is to come: that no more will is told its owner */
+	_Atomic int64_t until_ms; /* on the monotonic clock; WATCH_NEVER while it is answered */
 	struct link *next;
 	struct link **at;
 };
