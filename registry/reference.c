@@ -369,5 +369,9 @@ int reference_parse_name(struct str text, struct buf *out, struct err *err)
 	if (reference.kind != REFERENCE_REGISTRY || reference.has_digest)
 		return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not NAME[:TAG]",
 			       STR_ARG(text));
+	if (str_starts(text, STR("sha256:")))
+		return err_set(err, ERR_INVALID,
+			       "\"" STR_FMT "\" is the beginning of a digest, and no name",
+			       STR_ARG(text));
 	return reference_format(&reference, out, err);
 }

@@ -164,6 +164,18 @@ static void parse_refuses_what_is_no_reference(void **state)
 	}
 }
 
+static void a_name_is_not_taken_for_a_digest(void **state)
+{
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct err err = {0};
+
+	(void)state;
+	check_ok(reference_parse_name(STR("mine:1"), &name, &err), &err);
+	check_err(reference_parse_name(STR("sha256:1"), &name, &err), &err, ERR_INVALID);
+	assert_string_equal(err.text, "\"sha256:1\" is the beginning of a digest, and no name");
+	check_err(reference_parse_name(STR("mine@sha256:" HEX64), &name, &err), &err, ERR_INVALID);
+}
+
 static void a_failure_leaves_the_output_alone(void **state)
 {
 	struct reference reference = {.kind = 42};
@@ -207,6 +219,7 @@ int main(void)
 		cmocka_unit_test(archives_are_files_with_a_name_in_them),
 		cmocka_unit_test(layouts_and_scratch_are_no_registries),
 		cmocka_unit_test(parse_refuses_what_is_no_reference),
+		cmocka_unit_test(a_name_is_not_taken_for_a_digest),
 		cmocka_unit_test(a_failure_leaves_the_output_alone),
 		cmocka_unit_test(sources_of_other_tools_are_refused_by_name),
 		cmocka_unit_test(names_have_a_ceiling),
