@@ -4,6 +4,8 @@
 #include "bake/differences.h"
 #include "layers/text.h"
 
+#include <ctype.h>
+
 static int listing_make(const struct context_sources *sources, const struct cancel *cancel,
 			struct buf *out, struct digest *content, struct err *err)
 {
@@ -47,10 +49,37 @@ static json_t *listing_parse(struct str text)
 	return files;
 }
 
+/* A file's mode and size, without its digest; of anything else, all words. */
+static struct str listing_head(struct str words)
+{
+	struct str rest = words;
+	struct str mode;
+	struct str size;
+
+	if (words.len == 0 || !isdigit((unsigned char)words.ptr[0]))
+		return words; /* "a link to ..." may have commas of its own */
+	if (!str_cut(&rest, ',', &mode) || !str_cut(&rest, ',', &size))
+		return words;
+	return (struct str){words.ptr, (size_t)(size.ptr + size.len - words.ptr)};
+}
+
+static json_t *listing_head_of(const json_t *what)
+{
+	return what ? json_from_str(listing_head(json_str(what))) : NULL;
+}
+
+/*
+ * The digest is of all a file is, so it points to the content (or to xattrs) only
+ * where mode and size are equal; elsewhere it would mislead, and is left out.
+ */
 static void listing_add(json_t *differences, const char *path, const json_t *was, const json_t *is)
 {
+	AUTO(json) json_t *before = listing_head_of(was);
+	AUTO(json) json_t *now = listing_head_of(is);
+	bool alike = json_equal(before, now);
+
 	if (json_array_size(differences) < LISTING_DIFFERENCES_MAX)
-		differences_add(differences, "file", path, was, is);
+		differences_add(differences, "file", path, alike ? was : before, alike ? is : now);
 }
 
 /* What is there now and was not, or was another; then what is no longer there. */

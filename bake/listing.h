@@ -23,7 +23,8 @@ int listing_keep(const struct context_sources *sources, const struct digest *con
 
 /*
  * Append to differences (differences.h) the names that are not what they were
- * when the listing was kept, at most LISTING_DIFFERENCES_MAX.
+ * when the listing was kept, at most LISTING_DIFFERENCES_MAX. A file's digest is
+ * told only where its mode and size are what they were.
  */
 #define LISTING_DIFFERENCES_MAX ((size_t)100)
 int listing_compare(const struct digest *kept, const struct context_sources *sources,
