@@ -28,6 +28,7 @@
 #include "sandbox/machine.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -140,6 +141,25 @@ static int work_need_workdir(struct step_work *work, struct err *err)
 	return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 }
 
+/* A command rarely knows that it was a limit that made it fail. */
+static int work_failed(const struct step_work *work, struct err *err)
+{
+	const struct machine_limits *limits = &work->task.limits;
+	uint64_t pids = limits->pids > 0 ? limits->pids : MACHINE_PIDS_DEFAULT;
+
+	if (machine_hit_memory(work->machine))
+		return err_set(err, ERR_STEP,
+			       "the command ended with exit code %d: the step reached its memory "
+			       "limit of %" PRIu64 " MB (resources.memoryMb)",
+			       work->exit_code, limits->memory_bytes >> 20);
+	if (machine_hit_pids(work->machine))
+		return err_set(err, ERR_STEP,
+			       "the command ended with exit code %d: the step reached its limit "
+			       "of %" PRIu64 " processes (resources.pids)",
+			       work->exit_code, pids);
+	return err_set(err, ERR_STEP, "the command ended with exit code %d", work->exit_code);
+}
+
 static int work_run(struct step_work *work, struct err *err)
 {
 	const struct task *task = &work->task;
@@ -163,8 +183,7 @@ static int work_run(struct step_work *work, struct err *err)
 			       "written",
 			       work->exit_code);
 	if (work->exit_code != 0)
-		return err_set(err, ERR_STEP, "the command ended with exit code %d",
-			       work->exit_code);
+		return work_failed(work, err);
 	return 0;
 }
 

@@ -122,6 +122,13 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
 		struct err *err) MUST_CHECK;
 
 /*
+ * Whether a process of the last command was killed for want of memory, or could
+ * not be started for want of pids: what may have made the command fail.
+ */
+bool machine_hit_memory(const struct machine *machine);
+bool machine_hit_pids(const struct machine *machine);
+
+/*
  * ERR_FULL where the disk has less than a MiB left for the machine: what a
  * command did there, a full disk may have shaped, whatever its status says. One
  * that was full only for a while is not noticed.

@@ -21,6 +21,7 @@ struct machine {
 	size_t host_count;
 	struct network *network; /* from the first run on */
 	struct machine_limits limits;
+	unsigned limits_hit; /* by the last command; enum report_limit, or-ed */
 	char runtime[256];
 	char *agent_path;
 	int machinesfd; /* opened in our mount namespace: the store's own may be older than it */

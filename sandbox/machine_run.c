@@ -118,6 +118,7 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
 {
 	char dir[MACHINE_PATH_MAX + 32];
 	auto_close int dirfd = -1;
+	struct report end;
 	struct runtime runtime = {.path = machine->runtime,
 				  .id = machine->slot.id,
 				  .dir = dir,
@@ -135,5 +136,19 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
 	    machine_make_bundle(machine, command, &runtime, &dirfd, err) < 0)
 		return -1;
 	runtime.dirfd = dirfd;
-	return runtime_run(&runtime, out_status, err);
+	if (runtime_run(&runtime, &end, err) < 0)
+		return -1;
+	machine->limits_hit = end.limits;
+	*out_status = end.value;
+	return 0;
+}
+
+bool machine_hit_memory(const struct machine *machine)
+{
+	return machine->limits.memory_bytes > 0 && (machine->limits_hit & REPORT_LIMIT_MEMORY);
+}
+
+bool machine_hit_pids(const struct machine *machine)
+{
+	return machine->limits_hit & REPORT_LIMIT_PIDS;
 }

@@ -4,7 +4,6 @@
 #include "layers/base/fd.h"
 #include "layers/base/json.h"
 #include "layers/base/path.h"
-#include "sandbox/agent/report.h"
 #include "sandbox/cgroup_priv.h"
 
 #include <fcntl.h>
@@ -141,8 +140,8 @@ static int runtime_broken(int os, struct err *err)
 }
 
 /* What the machine reported, once nobody is left who could report more. */
-static int runtime_judge(const struct runtime *runtime, int reportfd, int status, int *out_status,
-			 struct err *err)
+static int runtime_judge(const struct runtime *runtime, int reportfd, int status,
+			 struct report *out, struct err *err)
 {
 	struct report last = {0};
 	struct report next;
@@ -151,7 +150,7 @@ static int runtime_judge(const struct runtime *runtime, int reportfd, int status
 		last = next;
 	switch (last.event) {
 	case REPORT_ENDED:
-		*out_status = last.value;
+		*out = last;
 		return 0;
 	case REPORT_BROKEN:
 		return runtime_broken(last.value, err);
@@ -177,7 +176,7 @@ static int runtime_start(const struct runtime *runtime, struct proc *out, int *o
 	return runtime_spawn(runtime, theirs, out, err);
 }
 
-int runtime_run(const struct runtime *runtime, int *out_status, struct err *err)
+int runtime_run(const struct runtime *runtime, struct report *out, struct err *err)
 {
 	auto_close int cgroupfd = cgroup_open_root(err);
 	auto_proc struct proc proc = PROC_INIT;
@@ -195,5 +194,5 @@ int runtime_run(const struct runtime *runtime, int *out_status, struct err *err)
 	}
 	if (result < 0)
 		return -1;
-	return runtime_judge(runtime, reportfd, status, out_status, err);
+	return runtime_judge(runtime, reportfd, status, out, err);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "layers/base/proc.h"
+#include "sandbox/agent/report.h"
 
 #include <stdint.h>
 
@@ -24,10 +25,10 @@ struct runtime {
 };
 
 /*
- * *out_status is the command's, as a shell has it and the machine's first
- * process reported it (agent/report.h); the runtime's exit code counts for
+ * *out is how the command ended, as the machine's first process reported it
+ * (agent/report.h); the runtime's exit code counts for
  * nothing. ERR_TIMEOUT and ERR_CANCELLED after the command was ended for that;
  * ERR_UNSUPPORTED with the runtime's own words when it started no command;
  * ERR_UNAVAILABLE when something outside killed the runtime or the machine.
  */
-int runtime_run(const struct runtime *runtime, int *out_status, struct err *err) MUST_CHECK;
+int runtime_run(const struct runtime *runtime, struct report *out, struct err *err) MUST_CHECK;

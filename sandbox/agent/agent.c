@@ -6,7 +6,8 @@
  *
  * runs one command: finds it by the step's own PATH, passes signals on to
  * everything in the machine, reaps what others leave behind, and ends as the
- * command ends (128 and the signal's number for a signal), which it reports.
+ * command ends (128 and the signal's number for a signal), which it reports, with
+ * the limits that were run into: the cgroup is gone before others could look.
  * When it ends, the kernel kills whatever else still runs in the pid namespace.
  *
  * It is static and asks for no library of the image, since an image may hold
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,10 +27,40 @@
 
 #define AGENT_USAGE 64
 #define AGENT_BROKEN 70
+#define AGENT_EVENTS_MAX 512
 
-static void agent_report(enum report_event event, int value)
+/* An event that the machine's cgroup counts, in one file or the other by its version. */
+struct counter {
+	const char *paths[2];
+	const char *word; /* before the count */
+	enum report_limit limit;
+	int fd;
+};
+
+static bool counter_has_counted(const struct counter *counter)
 {
-	const struct report report = {(uint8_t)event, (uint8_t)value};
+	char text[AGENT_EVENTS_MAX + 1];
+	ssize_t len = pread(counter->fd, text, AGENT_EVENTS_MAX, 0);
+	const char *found;
+
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	found = strstr(text, counter->word);
+	return found && found[strlen(counter->word)] != '0';
+}
+
+/* The first reading has the kernel make its buffer, for which no memory may be left later. */
+static void counter_open(struct counter *counter)
+{
+	for (size_t i = 0; i < 2 && counter->fd < 0; i++)
+		counter->fd = open(counter->paths[i], O_RDONLY | O_CLOEXEC);
+	(void)counter_has_counted(counter);
+}
+
+static void agent_report(enum report_event event, int value, int limits)
+{
+	const struct report report = {(uint8_t)event, (uint8_t)value, (uint8_t)limits};
 
 	while (write(REPORT_FD, &report, sizeof(report)) < 0 && errno == EINTR)
 		continue;
@@ -94,9 +126,20 @@ static int agent_serve(pid_t command, const sigset_t *waited)
 static int agent_init(char **argv)
 {
 	static const int passed[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
+	struct counter counters[] = {
+		{{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"},
+		 "oom_kill ",
+		 REPORT_LIMIT_MEMORY,
+		 -1},
+		{{"/sys/fs/cgroup/pids.events", "/sys/fs/cgroup/pids/pids.events"},
+		 "max ",
+		 REPORT_LIMIT_PIDS,
+		 -1},
+	};
 	sigset_t waited;
 	sigset_t before;
 	pid_t command;
+	int limits = 0;
 	int status;
 
 	/* Nobody in the machine may trace, stop or read us: its end would wait for ours. */
@@ -107,16 +150,20 @@ static int agent_init(char **argv)
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
 		sigaddset(&waited, passed[i]);
 	(void)sigprocmask(SIG_BLOCK, &waited, &before);
-	agent_report(REPORT_STARTED, 0);
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		counter_open(&counters[i]);
+	agent_report(REPORT_STARTED, 0, 0);
 	command = fork();
 	if (command == 0)
 		agent_exec(argv, &before);
 	if (command < 0) {
-		agent_report(REPORT_BROKEN, errno);
+		agent_report(REPORT_BROKEN, errno, 0);
 		return AGENT_BROKEN;
 	}
 	status = agent_serve(command, &waited);
-	agent_report(REPORT_ENDED, status);
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		limits |= counter_has_counted(&counters[i]) ? (int)counters[i].limit : 0;
+	agent_report(REPORT_ENDED, status, limits);
 	return status;
 }
 

@@ -15,7 +15,11 @@
 
 enum report_event { REPORT_STARTED = 1, REPORT_ENDED, REPORT_BROKEN };
 
+/* The limits that something in the machine ran into. */
+enum report_limit { REPORT_LIMIT_MEMORY = 1, REPORT_LIMIT_PIDS = 2 };
+
 struct report {
-	uint8_t event; /* enum report_event */
-	uint8_t value; /* ENDED: the status, as a shell has it. BROKEN: an errno */
+	uint8_t event;  /* enum report_event */
+	uint8_t value;  /* ENDED: the status, as a shell has it. BROKEN: an errno */
+	uint8_t limits; /* ENDED: enum report_limit, or-ed */
 };

@@ -19,15 +19,17 @@ check "ends the step soon" test $((EPOCHSECONDS - start)) -lt 60
 nothing_left "and all that it started"
 check "time that suffices" limited '{"timeoutMs": 60000}' 'RUN true # time'
 
-refused "memory that runs out" 1 'step 1.*ended with exit code 137' \
+refused "memory that runs out" 1 'step 1.*ended with exit code 137: the step reached its memory limit of 64 MB \(resources\.memoryMb\)' \
 	limited '{"resources": {"memoryMb": 64}}' 'RUN dd if=/dev/zero of=/dev/null bs=200M count=1'
-refused "in a tmpfs, too" 1 'step 1.*ended with exit code' \
+refused "in a tmpfs, too" 1 'step 1.*ended with exit code.*memory limit of 64 MB' \
 	limited '{"resources": {"memoryMb": 64}}' 'RUN --mount=type=tmpfs,target=/t dd if=/dev/zero of=/t/x bs=1M count=200'
 check "memory that suffices" limited '{"resources": {"memoryMb": 512}}' 'RUN dd if=/dev/zero of=/dev/null bs=200M count=1 # more'
 
-refused "processes that run out" 1 'step 1.*ended with exit code' limited '{"resources": {"pids": 16}}' \
+refused "processes that run out" 1 'step 1.*ended with exit code [0-9]*: the step reached its limit of 16 processes \(resources\.pids\)' limited '{"resources": {"pids": 16}}' \
 	'RUN i=0; while [ $i -lt 64 ]; do sleep 60 & i=$((i+1)); done; [ "$(ls -d /proc/[0-9]* | wc -l)" -gt 60 ]'
 nothing_left "of which none is left"
+refused "a failure below the limits, which speaks of none," 1 'ended with exit code 3$' \
+	limited '{"resources": {"memoryMb": 64, "pids": 16}}' 'RUN exit 3'
 
 holds "a tenth of a processor" "$(limited '{"resources": {"cpu": 0.1}}' \
 	'RUN cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max 2>/dev/null')" '\] 10000'

@@ -309,7 +309,10 @@ static void processes_have_a_ceiling(void **state)
 	assert_null(strstr(done->output, "all"));
 	assert_non_null(strstr(done->output, "can't fork"));
 	assert_int_not_equal(done->status, 0);
+	assert_true(machine_hit_pids(machine));
 	test_free(done);
+	rig_expect(machine, "true", 0, "");
+	assert_false(machine_hit_pids(machine));
 	rig_assert_nothing_runs(rig);
 }
 
@@ -333,6 +336,10 @@ static void memory_has_a_ceiling(void **state)
 
 	rig_expect(machine, "dd if=/dev/zero of=/dev/shm/x bs=1M count=60 2>/dev/null; echo $?", 0,
 		   "137\n");
+	assert_true(machine_hit_memory(machine));
+	rig_expect(machine, "true", 0, "");
+	assert_false(machine_hit_memory(machine));
+	assert_false(machine_hit_pids(machine));
 }
 
 static void processor_time_has_a_ceiling(void **state)
