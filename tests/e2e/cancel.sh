@@ -61,7 +61,7 @@ for when in "said [1/1]\ COPY\ large\ /large" "copying large"; do
 done
 
 mkdir "$work/layout"
-serve flock "$work/layout" sleep 600
+serve flock --no-fork "$work/layout" sleep 600
 # shellcheck disable=SC2016 # for the inner shell
 wait_for 60 bash -c '! flock --nonblock "$1" true' - "$work/layout"
 when=(said "[export] oci:$work/layout")
