@@ -19,7 +19,7 @@ struct turns_bake {
 struct turns_agent {
 	TAILQ_ENTRY(turns_agent) ring;
 	LIST_ENTRY(turns_agent) bucket;
-	TAILQ_HEAD(, turns_bake) bakes; /* never empty while the agent is in the ring */
+	TAILQ_HEAD(turns_bakes, turns_bake) bakes; /* never empty while the agent is in the ring */
 };
 
 struct turns {
