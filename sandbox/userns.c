@@ -44,8 +44,11 @@ static int userns_open_of(pid_t pid, uid_t first, struct err *err)
 	return fd < 0 ? err_os(err, errno, "open a user namespace") : fd;
 }
 
-/* It shares our memory, errno too, and so only waits for its end, or for ours. */
-static int userns_hold(void *ctx)
+/*
+ * It shares our memory, errno and what a sanitizer keeps of our thread too, and
+ * so only waits for its end, or for ours.
+ */
+__attribute__((no_sanitize("thread", "address"))) static int userns_hold(void *ctx)
 {
 	const pid_t *parent = ctx;
 
@@ -55,13 +58,32 @@ static int userns_hold(void *ctx)
 	return 0;
 }
 
+/*
+ * A copy of our memory would take longer than all the rest. No signal reaches
+ * what shares it but the last one: a handler would run on its small stack, and
+ * the kernel's frame alone may be larger than that.
+ */
+static pid_t userns_start(char *stack, pid_t *parent)
+{
+	sigset_t all;
+	sigset_t before;
+	pid_t pid;
+	int saved;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone(userns_hold, stack + USERNS_STACK, CLONE_VM | CLONE_NEWUSER | SIGCHLD, parent);
+	saved = errno;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return pid;
+}
+
 int userns_open(uid_t first, struct err *err)
 {
 	char stack[USERNS_STACK] __attribute__((aligned(16)));
 	pid_t parent = getpid();
-	/* A copy of our memory would take longer than all the rest. */
-	pid_t pid = clone(userns_hold, stack + sizeof(stack), CLONE_VM | CLONE_NEWUSER | SIGCHLD,
-			  &parent);
+	pid_t pid = userns_start(stack, &parent);
 	int fd;
 
 	if (pid < 0 && errno == ENOSPC)
@@ -71,7 +93,8 @@ int userns_open(uid_t first, struct err *err)
 		return err_os(err, errno, "make a user namespace");
 	fd = userns_open_of(pid, first, err);
 	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	return fd;
 }
 
