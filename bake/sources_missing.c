@@ -31,16 +31,26 @@ static const char *sources_name_root(const struct context_sources *spec)
 	return spec->image ? spec->label : "the context";
 }
 
+static bool sources_leads_out(int rootfd, const char *path)
+{
+	struct err err = {0};
+	auto_close int fd = fd_open_beneath(rootfd, path, O_PATH, 0, &err);
+
+	return fd < 0 && err.kind == ERR_DENIED;
+}
+
 /* The name itself is there, and leads no further. */
-static int sources_refuse_end(int dirfd, const char *name, const struct context_sources *spec,
+static int sources_refuse_end(int dirfd, const char *path, const struct context_sources *spec,
 			      const char *written, struct err *err)
 {
+	const char *name = path_base(str_of(path)).ptr;
 	const char *why = "is no directory";
 	char root[PATH_TEXT_MAX];
 	struct stat st;
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		why = "is a link that leads elsewhere";
+		why = sources_leads_out(spec->fd, path) ? "is a link that leads elsewhere"
+							: "is a link whose target is missing";
 	sources_show_root(spec, root);
 	return err_set(err, ERR_NOT_FOUND, "%s is not in %s: %s %s%s", written,
 		       sources_name_root(spec), name, why, root);
@@ -67,6 +77,30 @@ static int sources_open_last(int rootfd, struct str clean, struct str *part)
 	return steal_fd(&dirfd);
 }
 
+/* The clean path as far as the part, with that name in its place: relative to the root. */
+static void sources_replace(struct str clean, struct str part, const char *name,
+			    char text[static PATH_TEXT_MAX])
+{
+	struct str front = {clean.ptr, (size_t)(part.ptr - clean.ptr)};
+
+	front = str_skip(front, str_starts(front, STR("/")) ? 1 : 0);
+	(void)snprintf(text, PATH_TEXT_MAX, STR_FMT "%s", STR_ARG(front), name);
+}
+
+/* What follows the part, where it is there, too. */
+static void sources_complete(int rootfd, struct str rest, char text[static PATH_TEXT_MAX])
+{
+	auto_buf struct buf whole = BUF_INIT(PATH_TEXT_MAX - 1);
+	auto_close int fd = -1;
+	struct err ignored;
+
+	if (buf_addf(&whole, &ignored, "%s" STR_FMT, text, STR_ARG(rest)) < 0)
+		return;
+	fd = fd_open_in_root(rootfd, whole.ptr, O_PATH, 0, &ignored);
+	if (fd >= 0)
+		memcpy(text, whole.ptr, whole.len + 1);
+}
+
 int sources_refuse_missing(const struct context_sources *spec, const char *written,
 			   struct str clean, struct err *err)
 {
@@ -76,6 +110,7 @@ int sources_refuse_missing(const struct context_sources *spec, const char *writt
 	struct str part = STR("");
 	auto_close int dirfd = sources_open_last(spec->fd, clean, &part);
 	char root[PATH_TEXT_MAX];
+	char offer[PATH_TEXT_MAX] = "";
 
 	sources_show_root(spec, root);
 	nearest_init(&nearest, part);
@@ -83,9 +118,15 @@ int sources_refuse_missing(const struct context_sources *spec, const char *writt
 		for (size_t i = 0; i < names.count; i++)
 			nearest_offer(&nearest, str_of(names.at[i]));
 	}
+	if (part.len > 0)
+		sources_replace(clean, part, nearest.name, offer);
 	if (str_equal(str_of(nearest.name), part))
-		return sources_refuse_end(dirfd, nearest.name, spec, written, err);
+		return sources_refuse_end(dirfd, offer, spec, written, err);
+	if (*nearest.name)
+		sources_complete(spec->fd, str_of(part.ptr + part.len), offer);
+	else
+		offer[0] = '\0';
 	return err_set(err, ERR_NOT_FOUND, "%s is not in %s%s%s%s%s", written,
-		       sources_name_root(spec), *nearest.name ? "; did you mean " : "",
-		       nearest.name, *nearest.name ? "?" : "", root);
+		       sources_name_root(spec), *offer ? "; did you mean " : "", offer,
+		       *offer ? "?" : "", root);
 }

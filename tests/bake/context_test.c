@@ -267,11 +267,17 @@ static void what_is_missing_is_named_with_its_neighbour(void **state)
 	scene_link(scene, "context/dangling", "nowhere");
 	check_refused(scene, "scr", ERR_NOT_FOUND,
 		      "COPY: scr is not in the context; did you mean src? (the context is /tmp/");
-	check_refused(scene, "src/1.tx", ERR_NOT_FOUND, "did you mean 1.txt?");
-	check_refused(scene, "src/sbu/f", ERR_NOT_FOUND, "did you mean sub?");
+	check_refused(scene, "src/1.tx", ERR_NOT_FOUND, "did you mean src/1.txt?");
+	check_refused(scene, "src/sbu/f", ERR_NOT_FOUND, "did you mean src/sub/f?");
+	check_refused(scene, "src/sbu/zzz", ERR_NOT_FOUND, "did you mean src/sub?");
 	check_refused(scene, "src/1.txt/x", ERR_NOT_FOUND, "src/1.txt/x is not in the context");
 	check_refused(scene, "src/1.txt/x", ERR_NOT_FOUND, "1.txt is no directory");
-	check_refused(scene, "dangling", ERR_NOT_FOUND, "dangling is a link that leads elsewhere");
+	check_refused(scene, "dangling", ERR_NOT_FOUND,
+		      "dangling is a link whose target is missing");
+	scene_link(scene, "context/src/far", "../nowhere");
+	check_refused(scene, "src/far", ERR_NOT_FOUND, "far is a link whose target is missing");
+	scene_link(scene, "context/out", "../../nowhere");
+	check_refused(scene, "out", ERR_NOT_FOUND, "out is a link that leads elsewhere");
 	scene_link(scene, "context/ring", "ring");
 	check_refused(scene, "ring", ERR_REFUSED, "too many symlinks");
 	check_refused(scene, "zzzzzzz", ERR_NOT_FOUND, "zzzzzzz is not in the context");

@@ -146,5 +146,8 @@ refused "a rule that hides a source is named with its line" 66 'step 1 .*COPY: s
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY src/sub /x"]}') --context "$context"
 refused "a missing source is named with its neighbour and the context" 66 "step 1 .*othre is not in the context; did you mean other\? \(the context is $context\)" \
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY othre /x"]}') --context "$context"
+rm "$context/.dockerignore"
+refused "all of a path is proposed" 66 'did you mean src/sub/g\?' \
+	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY src/sbu/g /x"]}') --context "$context"
 nothing_left "nothing is left over"
 finish
