@@ -219,6 +219,7 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 		.file = copy_file,
 		.link = copy_link,
 		.node = copy_node,
+		.left = copy_say_socket,
 		.ctx = &copy,
 		.cancel = spec->cancel,
 	};

@@ -45,6 +45,7 @@ static inline int copy_wrong(struct copy *copy, const char *name, struct err *er
 int copy_file(void *ctx, struct source_entry *entry, struct err *err) MUST_CHECK;
 int copy_link(void *ctx, const struct source_entry *entry, struct err *err) MUST_CHECK;
 int copy_node(void *ctx, const struct source_entry *entry, struct err *err) MUST_CHECK;
+void copy_say_socket(void *ctx, const struct source_entry *entry);
 
 /* Give an open file or directory its owner, mode, xattrs and times. */
 int copy_dress(struct copy *copy, int fd, const struct source_entry *entry, struct err *err)

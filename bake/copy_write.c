@@ -9,6 +9,7 @@
 #include "bake/mode_priv.h"
 #include "bake/shortcut_priv.h"
 #include "layers/base/fd.h"
+#include "layers/base/path.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -65,6 +66,16 @@ static void copy_say_lost(void *ctx, const struct xattr *xattr, int os)
 		(void)dprintf(copy->spec->log_fd,
 			      "hearth: below %s/: the xattr %s of %zu bytes is left out: %s\n",
 			      top->path, xattr->name, xattr->value.len, strerror(os));
+}
+
+void copy_say_socket(void *ctx, const struct source_entry *entry)
+{
+	const struct copy *copy = ctx;
+	char text[PATH_SHOWN_MAX];
+
+	if (copy->spec->log_fd > 0)
+		(void)dprintf(copy->spec->log_fd, "hearth: %s is a socket and is left out\n",
+			      path_show(str_of(entry->path), text));
 }
 
 /* A change of owner takes capabilities away, and every change sets times. */

@@ -300,8 +300,11 @@ static int source_visit(struct walk *walk, struct source_entry *entry, enum sour
 	const struct source_filter *filter = walk->source->filter;
 	bool directory = S_ISDIR(entry->st.st_mode);
 
-	if (S_ISSOCK(entry->st.st_mode))
+	if (S_ISSOCK(entry->st.st_mode)) {
+		if (verdict == SOURCE_TAKE && walk->visitor->left)
+			walk->visitor->left(walk->visitor->ctx, entry);
 		return 0;
+	}
 	if (verdict == SOURCE_ENTER && !directory)
 		return 0;
 	if (filter && verdict == SOURCE_TAKE)

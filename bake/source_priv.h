@@ -77,7 +77,8 @@ struct source_visitor {
 	int (*file)(void *ctx, struct source_entry *entry, struct err *err);
 	int (*link)(void *ctx, const struct source_entry *entry, struct err *err);
 	int (*node)(void *ctx, const struct source_entry *entry,
-		    struct err *err); /* fifo, device */
+		    struct err *err);                              /* fifo, device */
+	void (*left)(void *ctx, const struct source_entry *entry); /* a socket; or NULL */
 	void *ctx;
 	const struct cancel *cancel;
 };

@@ -140,6 +140,17 @@ refused "no name of an owner is known there" 66 'owner "ada"' \
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY --link --chown=ada src /x"]}') --context "$context"
 check "what was made runs" test -n "$(bake "$work/link2.json" --context "$context")"
 
+# ---- what is left out
+mkdir -p "$context/live/run"
+echo live >"$context/live/f"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$context/live/run/sock"
+printf '*\n!src\n!live\n' >"$context/.dockerignore"
+make live "$base" "COPY live /live"
+same "a socket is in no image" "$(cd "$files/live" && find . ! -type d)" ./f
+holds "which the log says" "$(cat "$work/bake.log")" 'hearth: run/sock is a socket and is left out'
+make quiet "$base" "COPY --exclude=run/sock live /live"
+check "but not where it was excluded" test "$(grep -c 'left out' "$work/bake.log")" = 0
+
 # ---- what is missing
 printf 'a\nsrc/s*\n' >"$context/.dockerignore"
 refused "a rule that hides a source is named with its line" 66 'step 1 .*COPY: src/sub is hidden by .dockerignore line 2 \(src/s\*\)' \
