@@ -46,6 +46,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	json_set_size(value, "caches", result->caches);
 	json_set_size(value, "cachesBytes", result->cache_bytes);
 	json_set_size(value, "punchedBytes", result->punched);
+	json_set_size(value, "missingBytes", result->missing);
 	json_set_bool(value, "incomplete", collected->chunks_left);
 	human_json(value, stdout);
 }
@@ -58,6 +59,10 @@ static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
 	char all[HUMAN_TEXT_MAX];
 	char caches[HUMAN_TEXT_MAX];
 
+	if (result->missing > 0)
+		(void)fprintf(stderr,
+			      "hearth: %s too little: what is left has a tag or is in use\n",
+			      human_size(result->missing, all));
 	if (cli_has(cmd->cli, "json")) {
 		gc_print_json(cmd, result);
 		return;
@@ -175,8 +180,9 @@ const struct cli_command cli_gc = {
 		"images without a tag, and cached steps that no image needs. For a size, what is\n"
 		"cheapest to make again goes first: unpacked layers, caches of RUN's mounts,\n"
 		"steps, images. What has a tag, or is in use by a running bake, pull or push,\n"
-		"never goes; hearth rm takes a tag away. Only --keep takes it, from an agent's\n"
-		"older versions: those with an open session stay, and so does the newest image.\n"
+		"never goes, and where that is too much gc says how much is missing; hearth rm\n"
+		"takes a tag away. Only --keep takes it, from an agent's older versions: those\n"
+		"with an open session stay, and so does the newest image.\n"
 		"\n"
 		"A SIZE is a number of bytes, or has a unit: 500M, 20GB, 20Gi. A DURATION has a\n"
 		"unit: 90m, 36h, 30d, 4w. What no option says, the configuration's gc says.\n",

@@ -64,6 +64,7 @@ struct gc_result {
 	uint64_t caches; /* of RUN's mounts */
 	uint64_t cache_bytes;
 	uint64_t punched; /* bytes that the databases' files take less */
+	uint64_t missing; /* bytes that the policy's limits ask for, and nothing could give */
 };
 
 /*

@@ -228,6 +228,8 @@ int gc_press(const struct gc_options *options, struct gc_result *result, struct 
 	struct press press = {.options = options, .result = result};
 	int rc = press_all(&press, err);
 
+	if (!options->dry_run) /* which does not know what records would give */
+		result->missing = press.excess;
 	press_done(&press);
 	return rc;
 }

@@ -23,5 +23,50 @@ check "and gives back what nothing names" test "$(available)" -gt 30000000
 same "what is tagged stayed" "$(hearth inspect kept:1 --json | jq -r .digest)" "$kept"
 same "and is cached" "$(hearth bake "$work/kept.json" 2>"$work/bake.log" | tail -n 1)" "$kept"
 check "the store is clean" hearth fsck
+
+# While one bake has filled the disk others go on, and so do they when it has failed.
+rm "$work/mnt/filler"
+spec "$work/other.json" "$base" \
+	'RUN --mount=type=cache,id=gate,target=/gate touch /gate/other; echo started; while [ -e /gate/other ]; do sleep 0.05; done; echo small >/small' \
+	"RUN cat /small"
+spec "$work/filling.json" "$base" \
+	'RUN --mount=type=cache,id=filled,target=/gate touch /gate/filled; dd if=/dev/zero of=/big bs=1M count=1000 || { echo full; while [ -e /gate/filled ]; do sleep 0.05; done; exit 1; }'
+"$HEARTH" bake "$work/other.json" --progress plain >"$work/other.log" 2>&1 &
+other=$!
+wait_for 60 grep -qxF '[1/2] started' "$work/other.log" || cat "$work/other.log"
+"$HEARTH" bake "$work/filling.json" --progress plain >"$work/filling.log" 2>&1 &
+filling=$!
+wait_for 60 grep -qxF '[1/1] full' "$work/filling.log" || cat "$work/filling.log"
+check "a bake has filled the disk ($(available) bytes are free)" test "$(available)" -lt 2000000
+same "another one that is cached ends well beside it" "$(hearth bake "$work/kept.json" 2>"$work/bake.log" | tail -n 1)" "$kept"
+rm "$HEARTH_DATA"/caches/*/data/filled
+status=0
+wait "$filling" || status=$?
+check "the one that filled it fails" test "$status" != 0
+holds "by a sentence that names the space" "$(cat "$work/filling.log")" '[Nn]o space'
+check "the other one runs on" kill -0 "$other"
+rm "$HEARTH_DATA"/caches/*/data/other
+status=0
+wait "$other" || { status=$?; cat "$work/other.log"; }
+same "and ends well" "$status" 0
+
+# As much as somebody wants to be free, and no more than has to go for it.
+for n in 1 2 3; do
+	spec "$work/new.json" "$base" "RUN head -c 8000000 /dev/urandom > /file && echo $n"
+	hearth bake "$work/new.json" >"$work/last" 2>"$work/bake.log"
+done
+hearth gc >/dev/null
+free=$(($(available) + 14000000))
+said=$(hearth gc --min-free "$free" --json 2>"$work/gc.log")
+check "a collection that wants more free space takes something" test "$(jq .freedBytes <<<"$said")" -ge 14000000
+check "until there is so much ($(available) of $free)" test "$(available)" -ge "$free"
+same "but no image for it, where trees are enough" "$(jq -c '[.images, .missingBytes]' <<<"$said")" '[[],0]'
+same "and says nothing" "$(cat "$work/gc.log")" ""
+said=$(hearth gc --min-free 1G --json 2>"$work/gc.log")
+holds "where nothing more can go it says so" "$(cat "$work/gc.log")" '^hearth: .* too little: what is left has a tag or is in use'
+check "and how much is missing" test "$(jq .missingBytes <<<"$said")" -ge $((1000000000 - $(available) - 1000000))
+check "all that no tag needs went" test "$(jq '.images | length' <<<"$said")" -ge 3
+same "what is tagged stayed" "$(hearth inspect kept:1 --json | jq -r .digest)" "$kept"
+check "whole" hearth export kept:1 "oci-archive:$work/kept.tar"
 nothing_left "nothing is left over on it"
 finish
