@@ -77,7 +77,8 @@ const struct cli_command cli_export = {
 	.name = "export",
 	.arguments = "IMAGE DEST",
 	.summary = "write an image as a layout or an archive",
-	.detail = "IMAGE is a tag, a digest, or the beginning of a digest. DEST is one of\n"
+	.detail = "IMAGE is a tag, a digest, or six hex digits or more of its beginning.\n"
+		  "DEST is one of\n"
 		  "  oci:DIR[:TAG]              an OCI layout; other images in it stay\n"
 		  "  oci-archive:FILE[:TAG]     a tar of one\n"
 		  "  docker-archive:FILE[:REF]  what docker load reads\n"

@@ -243,11 +243,12 @@ const struct cli_command cli_logs = {
 	.arguments = "IMAGE|BAKE|AGENT [STEP]",
 	.summary = "print what the steps of an image wrote, or what a bake writes",
 	.detail =
-		"IMAGE is a tag, a digest, or the beginning of a digest, of an image that was\n"
-		"baked here; or the key of a step that failed, as the failed bake says it. STEP\n"
-		"is a number from 1: the log of that step alone is printed, byte for byte unless\n"
-		"on a terminal. BAKE is the id of a bake of the daemon's; with -f an agent's\n"
-		"slug or id means its newest one.\n",
+		"IMAGE is a tag, a digest, or six hex digits or more of its beginning, of an\n"
+		"image that was baked here; or the key of a step that failed, as the failed bake\n"
+		"says it. STEP is a number from 1: the log of that step alone is printed, byte "
+		"for\n"
+		"byte unless on a terminal. BAKE is the id of a bake of the daemon's; with -f an\n"
+		"agent's slug or id means its newest one.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -102,11 +102,11 @@ const struct cli_command cli_push = {
 	.arguments = "IMAGE [REF]",
 	.summary = "send an image to a registry, and print its digest",
 	.detail =
-		"IMAGE is a tag, a digest, or the beginning of a digest. REF says where it goes,\n"
-		"HOST[:PORT]/NAME[:TAG]; without one, IMAGE does. What the registry has is not\n"
-		"sent. Of an image for several platforms all go if all are here, else the one\n"
-		"that is. Credentials are read from Docker's config.json, and its helpers are\n"
-		"asked.\n",
+		"IMAGE is a tag, a digest, or six hex digits or more of its beginning. REF says\n"
+		"where it goes, HOST[:PORT]/NAME[:TAG]; without one, IMAGE does. What the\n"
+		"registry has is not sent. Of an image for several platforms all go if all are\n"
+		"here, else the one that is. Credentials are read from Docker's config.json, and\n"
+		"its helpers are asked.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

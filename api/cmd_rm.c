@@ -183,10 +183,9 @@ const struct cli_command cli_rm = {
 	.name = "rm",
 	.arguments = "IMAGE...",
 	.summary = "remove tags and images, and what only they needed",
-	.detail =
-		"IMAGE is a tag, a digest, or the beginning of a digest. A tag goes, and with the\n"
-		"last one its image; a digest takes all of its tags along. What other images\n"
-		"share stays.\n",
+	.detail = "IMAGE is a tag, a digest, or six hex digits or more of its beginning. A tag\n"
+		  "goes, and with the last one its image; a digest takes all of its tags along.\n"
+		  "What other images share stays.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

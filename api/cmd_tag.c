@@ -60,8 +60,8 @@ const struct cli_command cli_tag = {
 	.name = "tag",
 	.arguments = "IMAGE NAME[:TAG]",
 	.summary = "give an image one more name, and print its digest",
-	.detail = "IMAGE is a tag, a digest, or the beginning of a digest. A name that stands for\n"
-		  "another image stands for this one from then on.\n",
+	.detail = "IMAGE is a tag, a digest, or six hex digits or more of its beginning. A name\n"
+		  "that stands for another image stands for this one from then on.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 2,

@@ -94,6 +94,18 @@ static int lookup_tag(struct meta *meta, struct lookup_wish *wish, struct err *e
 	return found;
 }
 
+static int lookup_refuse(struct str text, struct err *err)
+{
+	struct str hex = STR("");
+	bool is_short = !lookup_hex(text, &hex) && hex.len > 0 && hex.len < LOOKUP_HEX_MIN;
+
+	return err_set(err, ERR_NOT_FOUND,
+		       "no image " STR_FMT " here%s; hearth images lists them, hearth pull "
+		       "fetches one",
+		       STR_ARG(text),
+		       is_short ? ", and a digest's beginning has six hex digits at least" : "");
+}
+
 static int lookup_image(struct store *store, struct lookup_wish *wish, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -107,10 +119,7 @@ static int lookup_image(struct store *store, struct lookup_wish *wish, struct er
 	if (found == 0 && !str_starts(name, STR("sha256:")))
 		found = lookup_tag(meta, wish, err);
 	if (found == 0)
-		return err_set(
-			err, ERR_NOT_FOUND,
-			"no image %s here; hearth images lists them, hearth pull fetches one",
-			wish->text);
+		return lookup_refuse(name, err);
 	return found < 0 ? -1 : 0;
 }
 

@@ -103,11 +103,14 @@ static int store_open_root(struct store *store, bool create, struct err *err)
 {
 	struct stat st;
 
-	if (create && mkdir(store->path, 0700) < 0 && errno != EEXIST && errno != ENOENT)
+	if (create && mkdir(store->path, 0700) < 0 && errno != EEXIST && errno != ENOENT &&
+	    errno != ENOTDIR)
 		return err_os(err, errno, "make the data directory %s", store->path);
 	store->dirs[STORE_ROOT] = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dirs[STORE_ROOT] < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "there is no store in %s", store->path);
+	if (store->dirs[STORE_ROOT] < 0 && errno == ENOTDIR)
+		return err_set(err, ERR_INVALID, "%s is no directory", store->path);
 	if (store->dirs[STORE_ROOT] < 0 || fstat(store->dirs[STORE_ROOT], &st) < 0)
 		return err_os(err, errno, "open the data directory %s", store->path);
 	if (st.st_uid != geteuid())

@@ -10,6 +10,7 @@
 int layout_open(struct str dir, int *out_fd, struct err *err)
 {
 	char path[REFERENCE_TEXT_MAX + 1];
+	struct stat st;
 	int fd;
 
 	if (dir.len >= sizeof(path) || memchr(dir.ptr, '\0', dir.len))
@@ -17,6 +18,11 @@ int layout_open(struct str dir, int *out_fd, struct err *err)
 	memcpy(path, dir.ptr, dir.len);
 	path[dir.len] = '\0';
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR && lstat(path, &st) == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s is no directory; a file is oci-archive:FILE or "
+			       "docker-archive:FILE",
+			       path);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return err_set(err, ERR_NOT_FOUND, "there is no directory %s", path);
 	if (fd < 0)

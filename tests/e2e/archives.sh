@@ -96,6 +96,8 @@ refused "an unknown image" 66 'no image' hearth export nothing:1 "oci-archive:$w
 refused "a full disk, by the name of what is on it" 74 'oci-archive:/dev/full: .*space' hearth export mine:1 oci-archive:/dev/full
 before=$(sha256sum <"$work/oci.tar")
 refused "a directory that is not there" 66 'no directory' hearth export mine:1 "oci-archive:$work/no/x.tar"
+echo text >"$work/text"
+refused "nor is a file one for a layout" 66 'text is no directory; a file is oci-archive:FILE' hearth export mine:1 "oci:$work/text"
 refused "nor one for a layout" 66 'no directory' hearth export mine:1 "oci:$work/no/layout:1"
 mkfifo "$work/fifo"
 "$HEARTH" export mine:1 "docker-archive:$work/fifo" >/dev/null 2>&1 &

@@ -100,6 +100,7 @@ same "where there is no store there is nothing to collect" "$(HEARTH_DATA=$work/
 mkdir -m 700 "$work/other"
 echo 99 >"$work/other/VERSION"
 touch "$work/other/lock"
+refused "a file is no data directory" 64 'VERSION is no directory' hearth gc --data "$work/other/VERSION"
 refused "a store of another format is not touched" 65 'has format' hearth gc --data "$work/other"
 
 # hearth rm: names, images, and what only they needed.
@@ -111,6 +112,8 @@ shared=$(bake "$work/shared.json" --tag shared:1 --tag shared:2)
 alone=$(bake "$work/both.json" --tag alone:1)
 refused "an unknown tag is not removed" 66 'no image nothing' hearth rm shared:1 nothing:1
 holds "and then nothing is" "$(hearth images)" shared:1
+refused "the beginning of a digest is not too short" 66 'beginning has six hex digits' hearth inspect "${shared:7:5}"
+check "six are enough" hearth inspect "${shared:7:6}"
 refused "nor an unknown digest" 66 'no image sha256' hearth rm sha256:0123456789abcdef
 said=$(hearth rm shared:1)
 holds "a tag of two goes alone" "$said" '^untagged .*shared:1'
