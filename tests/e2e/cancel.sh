@@ -71,14 +71,15 @@ check "soon, too ($ms ms)" test "$ms" -lt "$soon"
 same "and has written nothing" "$(ls -A "$work/layout")" ""
 # Again and again, without a pause in between.
 spec "$work/again.json" "$base" "RUN echo started; sleep 0.2; echo done >/done"
-odd=0
-for ((n = 0; n < 40; n++)); do
+odd=0 rounds=40
+[ "${HEARTH_LONG:-0}" = 0 ] || rounds=1000
+for ((n = 0; n < rounds; n++)); do
 	status=0
 	timeout --signal TERM "0.$(printf '%02d' $((n % 20 + 1)))" "$HEARTH" bake "$work/again.json" --no-cache >/dev/null 2>"$work/again.log" ||
 		status=$?
 	[ "$status" = 0 ] || [ "$status" = 124 ] || odd=$((odd + 1))
 done
-same "a step that is cancelled 40 times ends each time by that" "$odd" 0
+same "a step that is cancelled again and again ends each time by that" "$odd" 0
 check "and is made after all" bake "$work/again.json"
 nothing_left "and leaves nothing"
 
@@ -106,4 +107,46 @@ holds "made with what the first one gave" "$(cat "$work/second.log")" '^\[1/1\] 
 same "the step ran once" "$(cat "$HEARTH_DATA"/caches/*/data/runs)" run
 holds "and is cached for everybody" "$(hearth bake "$work/shared.json" --progress plain 2>&1)" CACHED
 nothing_left "and nothing is left"
+
+# The first asker and all of its process group end, as by ^C; the second has its own way to the context.
+mkdir "$work/given"
+echo given >"$work/given/file"
+tar -C "$work/given" -cf "$work/given.tar" .
+ask() # LOG CONTEXT: in a session of its own, as a terminal's command; a context - is the tar
+{
+	python3 - "$1" "$work/given.tar" "$HEARTH" bake "$work/ask.json" --progress plain --context "$2" <<'PY' &
+import os, signal, sys
+os.setsid()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+log, tar, *command = sys.argv[1:]
+os.dup2(os.open(tar, os.O_RDONLY), 0)
+os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+os.dup2(1, 2)
+os.execv(command[0], command)
+PY
+}
+
+for how in "INT 130 - $work/given" "KILL 137 $work/given -"; do
+	read -r signal code first_context second_context <<<"$how"
+	spec "$work/ask.json" "$base" \
+		"RUN --mount=type=bind,source=file,target=/file --mount=type=cache,id=$signal,target=/gate echo started; touch /gate/$signal; until [ -e /gate/open ]; do sleep 0.05; done; cat /file" \
+		"COPY file /copied" "RUN echo $signal; cat /copied"
+	ask "$work/first.$signal" "$first_context"
+	first=$!
+	wait_for 60 grep -qxF '[1/3] started' "$work/first.$signal" || cat "$work/first.$signal"
+	ask "$work/second.$signal" "$second_context"
+	second=$!
+	wait_for 60 grep -qxF '[1/3] started' "$work/second.$signal" || cat "$work/second.$signal"
+	kill -"$signal" -- "-$first"
+	status=0
+	wait "$first" || status=$?
+	same "SIG$signal ends all of the first one's process group" "$status" "$code"
+	touch "$(dirname "$(compgen -G "$HEARTH_DATA/caches/*/data/$signal")")/open"
+	status=0
+	wait "$second" || status=$?
+	same "but not the second one, after SIG$signal" "$status" 0
+	same "whose context gives each step its file" "$(grep -cE '^\[[13]/3\] given$' "$work/second.$signal")" 2
+	[ "$status" = 0 ] || cat "$work/second.$signal"
+done
+nothing_left "and nothing is left of either"
 finish

@@ -42,6 +42,20 @@ refused "one that fails says which did not" 69 "$digest is pushed to $registry/b
 	hearth bake "$work/p.json" --push 127.0.0.1:1/x:1 --push "$registry/baked/three:1"
 same "and the rest is there" "$(seen baked/three:1)" "$digest"
 
+# A tag moves: a bake stays with what it has until it is told to ask.
+hearth push "$digest" "$registry/moved/base:1" >/dev/null 2>&1
+spec "$work/on.json" "$registry/moved/base:1" "RUN cat /a"
+of_another() { HEARTH_DATA=$work/another bake "$work/on.json" "$@"; }
+old=$(of_another)
+spec "$work/b.json" "$base" "RUN echo moved > /a"
+moved=$(bake "$work/b.json")
+hearth push "$moved" "$registry/moved/base:1" >/dev/null 2>&1
+same "a base whose tag moved stays what it was" "$(of_another)" "$old"
+new=$(of_another --pull)
+check "--pull takes up where the tag is now" test "$new" != "$old"
+holds "so the step sees that image" "$(cat "$work/bake.log")" '^\[1/1\] moved$'
+same "which is the base from then on" "$(of_another)" "$new"
+
 # All but the manifest is lost there: who holds the image does not notice.
 find "$work/registry" -name data ! -path "*/${digest#sha256:}/*" -delete
 same "of what is held nothing is fetched" "$(HEARTH_DATA=$work/fresh hearth pull "$registry/acme/agent:1" 2>/dev/null)" "$digest"
