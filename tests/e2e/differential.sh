@@ -34,6 +34,10 @@ hiding=$work/hiding
 mkdir -p "$hiding"/{testdir,folder{1..5},d/e,keep}
 touch "$hiding"/{source.txt,other.txt,README.md,README-secret.md,a.md,x.log,test3.txt,testdir/test{1,2}.txt,folder{1..5}/f,d/source.txt,d/e/x.log,keep/x.log,keep/a}
 
+# What is copied keeps its time, and what a step makes has its own.
+old=1000000000
+find "$context" "$hiding" -type f -exec touch -d @$old {} +
+
 own_storage
 skopeo --insecure-policy copy -q "oci:$work/base:latest" containers-storage:localhost/differential
 
@@ -50,7 +54,7 @@ by_buildah() # CASE: its files and configuration
 	buildah bud -q --layers=false --network none -t "case$1" -f "$work/cases/$1/Containerfile" "$(context_of "$1")" >"$work/buildah.log" 2>&1 ||
 		{ tail -n 3 "$work/buildah.log"; return 0; }
 	container=$(buildah from "case$1")
-	listing "$(buildah mount "$container")"
+	listing "$(buildah mount "$container")" --times-before $((old + 1))
 	buildah inspect --type image "case$1" | jq -cS '.OCIv1.config | {Env, WorkingDir}'
 	buildah rm "$container" >/dev/null
 }
@@ -60,7 +64,7 @@ by_hearth() # CASE: the same
 	hearth bake "$work/cases/$1/spec.json" --context "$(context_of "$1")" --output "oci:$work/image:case$1" \
 		>/dev/null 2>"$work/bake.log" || { tail -n 3 "$work/bake.log"; return 0; }
 	unpack "$work/image:case$1" "$work/bundle"
-	listing "$work/bundle/rootfs"
+	listing "$work/bundle/rootfs" --times-before $((old + 1))
 	skopeo inspect --config "oci:$work/image:case$1" | jq -cS '.config | {Env, WorkingDir}'
 	rm -rf "$work/bundle"
 }

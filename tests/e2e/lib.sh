@@ -154,9 +154,9 @@ unpack() # LAYOUT:TAG BUNDLE: by umoci, which reads no zstd; the files are in BU
 }
 
 # What each tool makes for the steps' own sake, and mounts over, is nobody's content.
-listing() # ROOT: its files as text
+listing() # ROOT [OPTION...]: its files as text
 {
-	"$here/listing.py" "$1" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
+	"$here/listing.py" "$@" --without etc/hosts --without etc/resolv.conf --without etc/hostname --without run/.containerenv
 }
 
 own_storage() # of podman, buildah and skopeo: the host's containers are not touched; sets podman

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A tree as text, one line a name: listing.py ROOT [--without NAME]...
+"""A tree as text, one line a name: listing.py ROOT [--without NAME]... [--times-before SECONDS]
 
 Path, type, mode, owner, device, link target, xattrs, the first name of the same inode, and the hash of the content.
-Times are not in it.
+Times are not in it, but for those of files that are older than what is told.
 """
 import argparse
 import hashlib
@@ -42,6 +42,7 @@ def walk(root):
 parser = argparse.ArgumentParser()
 parser.add_argument("root")
 parser.add_argument("--without", action="append", default=[])
+parser.add_argument("--times-before", type=int, default=0)
 args = parser.parse_args()
 top = os.fsencode(args.root)
 first = {}
@@ -50,6 +51,8 @@ for path in sorted(walk(top)):
     name = path[len(top):].decode(errors="backslashreplace") or "/"
     if name.lstrip("/") in args.without:
         continue
+    old = stat.S_ISREG(status.st_mode) and status.st_mtime < args.times_before
     same = first.setdefault((status.st_dev, status.st_ino), name)
     print(name, KINDS[stat.S_IFMT(status.st_mode)], oct(stat.S_IMODE(status.st_mode)),
-          f"{status.st_uid}:{status.st_gid}", xattrs(path) or "", "" if same == name else f"= {same}", content(path, status))
+          f"{status.st_uid}:{status.st_gid}", xattrs(path) or "", "" if same == name else f"= {same}", content(path, status),
+          *([int(status.st_mtime)] if old else []))
