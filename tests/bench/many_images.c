@@ -4,8 +4,10 @@
  *
  *	many_images DIR images N     N small images: layer, config, manifest,
  *	                             record; of each two one has a tag
- *	many_images DIR fill N SEED  N MiB in blobs of 4 MiB that nothing names;
- *	                             prints the milliseconds
+ *	many_images DIR fill N SEED [keep]
+ *	                             N MiB in blobs of 4 MiB that nothing names,
+ *	                             or of which a tagged image has each second
+ *	                             one; prints the milliseconds
  *	many_images DIR account      bytes on disk, bytes in use
  */
 #include "bake/image.h"
@@ -28,17 +30,15 @@ static int put_text(struct store *store, const char *text, struct digest *out, s
 	return blob_put(store, str_of(text), out, err);
 }
 
-static int put_blobs(struct store *store, int n, struct digest *out, struct err *err)
+/* The config and manifest of an image of this one layer. */
+static int put_manifest(struct store *store, int n, const struct blob_info *layer,
+			struct digest *out, struct err *err)
 {
-	struct digest layer;
 	struct digest config;
 	char digests[2][DIGEST_TEXT_MAX];
 	char text[1024];
 
-	(void)snprintf(text, sizeof(text), "layer %d", n);
-	if (put_text(store, text, &layer, err) < 0)
-		return -1;
-	digest_format(&layer, digests[0]);
+	digest_format(&layer->digest, digests[0]);
 	(void)snprintf(
 		text, sizeof(text),
 		"{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"Env\":[\"N=%d\"]},"
@@ -49,9 +49,20 @@ static int put_blobs(struct store *store, int n, struct digest *out, struct err 
 	digest_format(&config, digests[1]);
 	(void)snprintf(text, sizeof(text),
 		       "{\"schemaVersion\":2,\"config\":{\"digest\":\"%s\",\"size\":%zu},"
-		       "\"layers\":[{\"digest\":\"%s\",\"size\":12}]}",
-		       digests[1], strlen(text), digests[0]);
+		       "\"layers\":[{\"digest\":\"%s\",\"size\":%ju}]}",
+		       digests[1], strlen(text), digests[0], (uintmax_t)layer->size);
 	return put_text(store, text, out, err);
+}
+
+static int put_blobs(struct store *store, int n, struct digest *out, struct err *err)
+{
+	struct blob_info layer = {0};
+	char text[64];
+
+	layer.size = (uint64_t)snprintf(text, sizeof(text), "layer %d", n);
+	if (put_text(store, text, &layer.digest, err) < 0)
+		return -1;
+	return put_manifest(store, n, &layer, out, err);
 }
 
 static int put_records(struct meta *meta, int n, const struct digest *manifest, struct err *err)
@@ -135,9 +146,23 @@ static int images(struct store *store, int count, struct err *err)
 	return meta_commit(steal_ptr(&meta), err);
 }
 
-/* In pieces of the sizes that frames have. */
-static int fill(struct store *store, size_t mib, uint64_t seed, struct err *err)
+/* It stays: a tagged image has it. */
+static int keep(struct store *store, int n, const struct blob_info *layer, struct err *err)
 {
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest manifest;
+
+	if (put_manifest(store, n, layer, &manifest, err) < 0 ||
+	    meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	    put_records(meta, n, &manifest, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
+}
+
+/* In pieces of the sizes that frames have. */
+static int fill(struct store *store, size_t mib, uint64_t seed, bool keeps, struct err *err)
+{
+	int number = (int)(seed % 1000000) * 1000;
 	int64_t start = clock_monotonic_ms();
 	auto_free uint64_t *bytes = malloc(BLOB_CHUNK_MAX);
 
@@ -161,6 +186,8 @@ static int fill(struct store *store, size_t mib, uint64_t seed, struct err *err)
 				return -1;
 		}
 		if (blob_writer_commit(writer, NULL, &info, err) < 0)
+			return -1;
+		if (keeps && done / FILL_BLOB % 2 == 0 && keep(store, number++ * 2, &info, err) < 0)
 			return -1;
 	}
 	(void)printf("%jd\n", (intmax_t)(clock_monotonic_ms() - start));
@@ -190,8 +217,9 @@ int main(int argc, char **argv)
 	rc = store_open(&options, &store, &err);
 	if (rc == 0 && argc == 4 && strcmp(argv[2], "images") == 0)
 		rc = images(store, (int)strtoumax(argv[3], NULL, 10), &err);
-	else if (rc == 0 && argc == 5 && strcmp(argv[2], "fill") == 0)
-		rc = fill(store, strtoumax(argv[3], NULL, 10), strtoumax(argv[4], NULL, 10), &err);
+	else if (rc == 0 && argc >= 5 && strcmp(argv[2], "fill") == 0)
+		rc = fill(store, strtoumax(argv[3], NULL, 10), strtoumax(argv[4], NULL, 10),
+			  argc == 6, &err);
 	else if (rc == 0)
 		rc = account(store, &err);
 	if (rc < 0)

@@ -9,6 +9,9 @@ def collect(bench):
     """What 10,000 images take, half of which have a tag, and what would go."""
     data = bench.fresh("many") / "data"
     bench.filler(data, "images", "10000")
+    for n in range(20):  # with layers of files, and trees
+        spec = bench.spec([f"RUN cp -r /etc /srv/{n}"], bench.base)
+        run(bench.hearth, "bake", spec, "--data", data, *(["--tag", f"real:{n}"] if n % 2 else []))
     samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: run(
         bench.hearth, "gc", "--all", "--dry-run", "--data", data))
     bench.row("gc --dry-run of 10,000 images", samples, ("1,000 ms", lambda m: m["hearth"] <= 1000))
@@ -18,19 +21,28 @@ def collect(bench):
               ("(no aim)", lambda m: True))
 
 
-def rounds(bench):
+def worn(bench, title, *kept):
     """A store is filled and collected ten times, beside one that is new."""
     data = bench.fresh("rounds") / "data"
     for seed in range(1, 11):
-        bench.filler(data, "fill", "256", str(seed))
+        bench.filler(data, "fill", "256", str(seed), *kept)
         run(bench.hearth, "gc", "--data", data)
     new = bench.turns(3, hearth=lambda: float(bench.filler(data, "fill", "128", str(time.time_ns() % 10**9))),
                       fresh=lambda: float(bench.filler(bench.fresh("filled") / "data", "fill", "128", "11")))
-    bench.row("writes after ten rounds, 128 MiB", {"hearth": new["hearth"], "a new store": new["fresh"]},
+    bench.row(f"writes after {title}, 128 MiB", {"hearth": new["hearth"], "a new store": new["fresh"]},
               ("2 x a new store", lambda m: m["hearth"] <= 2 * m["a new store"]))
     disk, live = map(int, bench.filler(data, "account").split())
-    bench.row("the file after ten rounds", {"hearth": [disk / 2**20], "in use": [live / 2**20]},
+    bench.row(f"the file after {title}", {"hearth": [disk / 2**20], "in use": [live / 2**20]},
               ("1.3 x in use", lambda m: m["hearth"] <= 1.3 * m["in use"]), "MiB")
+
+
+def rounds(bench):
+    worn(bench, "ten rounds")
+
+
+def survivors(bench):
+    """Each second blob of each round stays, so that what is free lies in between."""
+    worn(bench, "ten rounds, half kept", "keep")
 
 
 def fsck(bench):
