@@ -114,7 +114,7 @@ echo given >"$work/given/file"
 tar -C "$work/given" -cf "$work/given.tar" .
 ask() # LOG CONTEXT: in a session of its own, as a terminal's command; a context - is the tar
 {
-	python3 - "$1" "$work/given.tar" "$HEARTH" bake "$work/ask.json" --progress plain --context "$2" <<'PY' &
+	setpriv --pdeathsig TERM python3 - "$1" "$work/given.tar" "$HEARTH" bake "$work/ask.json" --progress plain --context "$2" <<'PY' &
 import os, signal, sys
 os.setsid()
 signal.signal(signal.SIGINT, signal.default_int_handler)
