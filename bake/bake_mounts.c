@@ -9,22 +9,17 @@
 static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct err *err)
 {
 	auto_buf struct buf word = BUF_INIT(EXPAND_MAX);
-	struct context_sources sources = {
-		.fd = bake->options->contextfd,
-		.count = 1,
-		.whole = true,
-		.store = bake->options->store,
-	};
+	struct context_sources sources;
 	const char *path;
 
-	if (sources.fd < 0)
+	if (bake->options->contextfd < 0)
 		return err_set(err, ERR_INVALID,
 			       "a bind mount needs a context: give --context DIR, or `context` in "
 			       "the spec");
 	if (mount_source_word(mount, &word, err) < 0)
 		return -1;
 	path = word.ptr;
-	sources.paths = &path;
+	sources = bake_bind_sources(bake, &path);
 	if (context_digest(&sources, bake->options->cancel, &mount->content, err) < 0)
 		return err_ctx(err, "mount on %s", mount->target);
 	return 0;

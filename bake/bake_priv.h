@@ -83,8 +83,19 @@ int bake_one_step(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err) MUST_CHECK;
 int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err) MUST_CHECK;
-/* What a COPY reads. Borrows all of it. */
+/* What a COPY reads, and a bind mount of a path in the context. Borrows all of it. */
 struct context_sources bake_sources(const struct bake *bake, const struct instruction *ready);
+struct context_sources bake_bind_sources(const struct bake *bake, const char *const *path);
+
+/*
+ * Append what a step reads of the context to a list (listing.h); nothing where
+ * it reads none. Keep that list with the components, for who asks later why
+ * the step runs again; one that is too long is left out.
+ */
+int bake_list_context(const struct bake *bake, const struct instruction *ready,
+		      const struct bake_key *key, struct buf *list, struct err *err) MUST_CHECK;
+int bake_keep_list(const struct bake *bake, const struct instruction *ready,
+		   const struct bake_key *key, json_t *components, struct err *err) MUST_CHECK;
 
 /* What the key was made of, and the base, for explanations. The caller owns it. */
 json_t *bake_components(const struct bake *bake, const struct bake_key *key);

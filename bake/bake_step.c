@@ -4,7 +4,6 @@
 
 #include "bake/context.h"
 #include "bake/expand.h"
-#include "bake/listing.h"
 #include "layers/digest_json.h"
 
 #define STEP_NAME_MAX ((size_t)80)
@@ -95,34 +94,6 @@ static size_t bake_list_images(const struct bake_key *key,
 	return count;
 }
 
-struct context_sources bake_sources(const struct bake *bake, const struct instruction *ready)
-{
-	return (struct context_sources){
-		.fd = bake->options->contextfd,
-		.paths = (const char *const *)ready->args.at,
-		.count = ready->args.count - 1,
-		.excludes = (const char *const *)ready->excludes.at,
-		.exclude_count = ready->excludes.count,
-		.parents = ready->parents,
-		.store = bake->options->store,
-	};
-}
-
-/* What a COPY is about to read is listed, for who asks later why it runs again. */
-static int bake_list_sources(const struct bake *bake, const struct instruction *ready,
-			     const struct bake_key *key, json_t *components, struct err *err)
-{
-	const struct context_sources sources = bake_sources(bake, ready);
-	struct digest list;
-
-	if (ready->kind != INSTRUCTION_COPY || ready->from)
-		return 0;
-	if (listing_keep(&sources, &key->content, bake->options->cancel, &list, err) < 0)
-		return err->kind == ERR_LIMIT ? 0 : -1; /* it is made without one */
-	digest_json_set(components, "files", &list);
-	return 0;
-}
-
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -143,7 +114,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	task.image_count = bake_list_images(key, images);
 	result = bake_rest(bake, err);
 	if (result == 0)
-		result = bake_list_sources(bake, ready, key, components, err);
+		result = bake_keep_list(bake, ready, key, components, err);
 	if (result == 0)
 		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
 					&bake->result.exit_code, err);

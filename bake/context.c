@@ -22,6 +22,7 @@
 #include "bake/context_priv.h"
 
 #include "bake/ignore_priv.h"
+#include "bake/listing_priv.h"
 #include "bake/shortcut_priv.h"
 #include "bake/sources_priv.h"
 
@@ -134,9 +135,15 @@ static void context_add_node(struct context_hash *hash, const struct source_entr
 	context_add_number(hash, entry->st.st_rdev);
 }
 
+/* A source that is a directory, of which only the content counts. */
+static bool context_is_content(const struct context_hash *hash, const struct source_entry *entry)
+{
+	return !*entry->path && S_ISDIR(entry->st.st_mode) && !hash->whole;
+}
+
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry)
 {
-	bool content = !*entry->path && S_ISDIR(entry->st.st_mode) && !hash->whole;
+	bool content = context_is_content(hash, entry);
 
 	if (hash->owners && !content)
 		context_add_owner(hash, &entry->st);
@@ -192,37 +199,12 @@ struct context_reader {
 	const char *source; /* the one that is walked */
 };
 
-#define CONTEXT_SHOWN 12 /* hex digits of what a file is */
-
-/* What a person would want to know of an entry. */
-static int context_describe(const struct source_entry *entry, struct buf *out, struct err *err)
-{
-	unsigned mode = entry->st.st_mode & 07777;
-	char hex[DIGEST_HEX_MAX];
-
-	if (S_ISLNK(entry->st.st_mode))
-		return buf_addf(out, err, "a link to %s", entry->target);
-	if (entry->twin)
-		return buf_addf(out, err, "the file %s", entry->twin);
-	if (!S_ISREG(entry->st.st_mode))
-		return buf_addf(out, err, "%04o%s", mode,
-				S_ISDIR(entry->st.st_mode) ? ", a directory" : "");
-	return buf_addf(out, err, "%04o, %jd bytes, %.*s", mode, (intmax_t)entry->st.st_size,
-			CONTEXT_SHOWN, digest_hex(&entry->what, hex));
-}
-
 static int context_list(const struct context_reader *reader, const struct source_entry *entry,
 			struct err *err)
 {
-	struct buf *list = reader->list;
-
-	if (!list)
+	if (!reader->list || context_is_content(&reader->hash, entry))
 		return 0;
-	if (buf_addf(list, err, "%s%s%s", reader->source, *entry->path ? "/" : "", entry->path) <
-		    0 ||
-	    buf_add(list, STR("\0"), err) < 0 || context_describe(entry, list, err) < 0)
-		return -1;
-	return buf_add(list, STR("\0"), err);
+	return listing_add(reader->list, reader->source, entry, reader->hash.owners, err);
 }
 
 static int context_start(void *ctx, const struct source_spec *source,
@@ -296,6 +278,8 @@ static int context_visit_file(void *ctx, struct source_entry *entry, struct err 
 	if (!entry->twin && !entry->known && context_read_file(reader, entry, err) < 0)
 		return -1;
 	context_hash_entry(&reader->hash, entry);
+	if (reader->list && !entry->twin && source_open_file(entry, err) < 0)
+		return -1; /* a list tells attributes, which nobody remembers */
 	return context_list(reader, entry, err);
 }
 

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing.h - what a COPY read, name by name, so that it can be said later
+ * listing.h - what a step read, name by name, so that it can be said later
  * which file made the step run again.
  *
  * A listing is kept with the step as a blob: pairs of a path and of words about
- * what is there ("0644, 12 bytes, 1a2b3c4d5e6f"), each ended by a NUL, as
- * sources are walked. It is no part of a key.
+ * what is there, each ended by a NUL, as sources are walked. It is no part of a
+ * key.
+ *
+ *	listing  = mark { path NUL words NUL }      mark: "/" NUL "2" NUL
+ *	words    = mode ", " size " bytes, " digest tail      a file
+ *	         | mode ", a directory" tail
+ *	         | mode ", a fifo" tail | mode ", a device " major ":" minor tail
+ *	         | "a link to " target tail
+ *	         | "the file " path tail            listed before, and as what
+ *	tail     = [ ", attributes " digest ] [ ", owner " uid ":" gid ]
+ *
+ * A file's digest is of all that it is but its owner; 12 hex digits of it are
+ * told. Attributes are those of xattrs_priv.h, where there are any, and owners
+ * are an image's. Paths are those in the context or the image, without a slash
+ * in front. Older listings have no mark and no tails; they may have that slash, and
+ * a directory that was copied by its content.
  */
 #pragma once
 
@@ -15,17 +29,21 @@
 #define LISTING_BYTES_MAX ((size_t)256 * 1024 * 1024) /* of a COPY of CONTEXT_ENTRIES_MAX names */
 
 /*
- * Keep the listing of what has this digest; durable when it returns 0.
- * ERR_UNAVAILABLE when the sources are no longer what they were.
+ * Append what sources name to a list, which may have others already.
+ * ERR_UNAVAILABLE when they no longer have the digest `content`; NULL: any will do.
  */
-int listing_keep(const struct context_sources *sources, const struct digest *content,
-		 const struct cancel *cancel, struct digest *out, struct err *err) MUST_CHECK;
+int listing_read(const struct context_sources *sources, const struct digest *content,
+		 const struct cancel *cancel, struct buf *list, struct err *err) MUST_CHECK;
+
+/* Durable when it returns 0. */
+int listing_keep(struct store *store, struct str list, struct digest *out, struct err *err)
+	MUST_CHECK;
 
 /*
- * Append to differences (differences.h) the names that are not what they were
- * when the listing was kept, at most LISTING_DIFFERENCES_MAX. A file's digest is
- * told only where its mode and size are what they were.
+ * Append to differences (differences.h) the names that are not in a list what
+ * they were in the one that was kept, at most LISTING_DIFFERENCES_MAX. A file's
+ * digest is told only where all else is what it was: then its bytes differ.
  */
 #define LISTING_DIFFERENCES_MAX ((size_t)100)
-int listing_compare(const struct digest *kept, const struct context_sources *sources,
-		    const struct cancel *cancel, json_t *differences, struct err *err) MUST_CHECK;
+int listing_compare(struct store *store, const struct digest *kept, struct str now,
+		    json_t *differences, struct err *err) MUST_CHECK;

@@ -132,21 +132,28 @@ static void why_drop(json_t *differences, struct str what)
 	}
 }
 
-/* Where the sources of a COPY differ: which of its files do. */
-static int why_name_files(struct bake *bake, const struct instruction *ready, const json_t *was,
-			  json_t *differences, struct err *err)
+/* Where what is read differs: which of the files do. */
+static int why_name_files(struct bake *bake, const struct instruction *ready,
+			  const struct bake_key *key, const json_t *was, json_t *differences,
+			  struct err *err)
 {
-	const struct context_sources sources = bake_sources(bake, ready);
+	auto_buf struct buf now = BUF_INIT(LISTING_BYTES_MAX);
 	const json_t *files = json_object_get(was, "files");
+	size_t before = json_array_size(differences);
 	struct digest kept;
 
-	if (ready->kind != INSTRUCTION_COPY || ready->from || !json_is_string(files))
+	if (!json_is_string(files))
 		return 0;
-	if (digest_parse(json_str(files), &kept, err) < 0)
-		return -1;
 	bake_end_snapshot(bake); /* it must not span the reading of files */
-	why_drop(differences, STR("content"));
-	return listing_compare(&kept, &sources, bake->options->cancel, differences, err);
+	if (digest_parse(json_str(files), &kept, err) < 0 ||
+	    bake_list_context(bake, ready, key, &now, err) < 0)
+		return -1;
+	if (now.len > 0 &&
+	    listing_compare(bake->options->store, &kept, buf_str(&now), differences, err) < 0)
+		return -1;
+	if (json_array_size(differences) > before)
+		why_drop(differences, STR("content"));
+	return 0;
 }
 
 static int why_compare(struct bake *bake, const struct instruction *ready,
@@ -172,7 +179,7 @@ static int why_compare(struct bake *bake, const struct instruction *ready,
 	out->differences = differences_of(found, components);
 	if (why_name_parents(bake, above, out, err) < 0)
 		return -1;
-	return why_name_files(bake, ready, found, out->differences, err);
+	return why_name_files(bake, ready, key, found, out->differences, err);
 }
 
 /* What is to be said of step bake->step, which may make a layer. 1 it is found, 0 it is not, -1. */
