@@ -162,6 +162,9 @@ static int run(struct cli *cli, struct err *err)
 	    why_step(&spec,
 		     &(struct bake_options){
 			     .store = store,
+			     .worker_path = cli->worker_path,
+			     .agent_path = cli->agent_path,
+			     .runtime = cli->config.runtime,
 			     .contextfd = contextfd,
 			     .secrets = &secrets,
 			     .cancel = cli->cancel,

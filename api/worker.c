@@ -15,6 +15,7 @@ int main(int argc, char **argv)
 	static const struct role roles[] = {
 		{"steps", work_all_steps}, {"context", work_context}, {"convert", work_convert},
 		{"check", work_check},     {"export", work_export},   {"doctor", work_doctor},
+		{"list", work_list},
 	};
 
 	json_wipe_released(); /* a secret that is a variable passes through documents */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bake_list.c - what a step reads of the context, name by name. */
+/* bake_list.c - what a step reads of the context and of images, name by name. */
 #include "bake/bake_priv.h"
 
 #include "bake/expand.h"
 #include "bake/listing.h"
+#include "layers/base/fd.h"
 #include "layers/digest_json.h"
+
+#include <sys/mman.h>
 
 struct context_sources bake_sources(const struct bake *bake, const struct instruction *ready)
 {
@@ -59,6 +62,55 @@ int bake_list_context(const struct bake *bake, const struct instruction *ready,
 			return -1;
 	}
 	return 0;
+}
+
+static bool bake_reads_image(const struct instruction *ready)
+{
+	bool reads = ready->kind == INSTRUCTION_COPY && ready->from;
+
+	for (size_t i = 0; i < ready->mounts.count; i++)
+		reads |= ready->mounts.at[i].type == MOUNT_BIND && ready->mounts.at[i].from;
+	return reads;
+}
+
+/* A worker lists it to a file in memory: only a machine can see an image as one. */
+static int bake_call_list(const struct bake *bake, const struct task *task, struct buf *list,
+			  struct err *err)
+{
+	auto_close int listfd = memfd_create("list", MFD_CLOEXEC);
+	AUTO(json) json_t *request = task_format(task);
+	AUTO(json) json_t *answer = NULL;
+	const struct asker asker = {
+		.store = bake->options->store,
+		.worker_path = bake->options->worker_path,
+		.streamfd = listfd,
+		.cancel = bake->options->cancel,
+	};
+
+	if (listfd < 0)
+		return err_os(err, errno, "make a file in memory");
+	if (asker_call(&asker, "list", request, &answer, err) < 0)
+		return -1;
+	if (lseek(listfd, 0, SEEK_SET) < 0)
+		return err_os(err, errno, "read a file in memory");
+	return fd_read_all(listfd, list, err);
+}
+
+int bake_list_from(const struct bake *bake, const struct instruction *ready,
+		   const struct bake_key *key, struct buf *list, struct err *err)
+{
+	struct task_image images[MOUNTS_MAX + 1];
+	struct task task;
+	int result;
+
+	if (!bake_reads_image(ready))
+		return 0;
+	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
+	task.images = images;
+	task.image_count = bake_task_images(key, images);
+	result = bake_call_list(bake, &task, list, err);
+	bake_free_task(&task);
+	return result;
 }
 
 int bake_keep_list(const struct bake *bake, const struct instruction *ready,

@@ -97,6 +97,13 @@ int bake_list_context(const struct bake *bake, const struct instruction *ready,
 int bake_keep_list(const struct bake *bake, const struct instruction *ready,
 		   const struct bake_key *key, json_t *components, struct err *err) MUST_CHECK;
 
+/*
+ * Append what it reads of images, which its worker adds to the list as it
+ * copies. A role does it here; trees may have to be made for it.
+ */
+int bake_list_from(const struct bake *bake, const struct instruction *ready,
+		   const struct bake_key *key, struct buf *list, struct err *err) MUST_CHECK;
+
 /* What the key was made of, and the base, for explanations. The caller owns it. */
 json_t *bake_components(const struct bake *bake, const struct bake_key *key);
 
@@ -146,3 +153,7 @@ int bake_name_step(const struct bake *bake, struct err *err);
 void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		    const struct key_parts *parts, const struct digest *key, struct task *task);
 void bake_free_task(struct task *task);
+
+/* The images that a step reads, as its task has them; how many. */
+size_t bake_task_images(const struct bake_key *key,
+			struct task_image images[static MOUNTS_MAX + 1]);

@@ -81,19 +81,6 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
-static size_t bake_list_images(const struct bake_key *key,
-			       struct task_image images[static MOUNTS_MAX + 1])
-{
-	size_t count = 0;
-
-	if (key->from.layer_count > 0)
-		images[count++] = (struct task_image){key->from.layers, key->from.layer_count};
-	for (size_t i = 0; i < key->bind_count; i++)
-		images[count++] =
-			(struct task_image){key->binds[i].layers, key->binds[i].layer_count};
-	return count;
-}
-
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -111,7 +98,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	bake_fill_task(bake, ready, &key->parts, &key->key, &task);
 	task.components = components;
 	task.images = images;
-	task.image_count = bake_list_images(key, images);
+	task.image_count = bake_task_images(key, images);
 	result = bake_rest(bake, err);
 	if (result == 0)
 		result = bake_keep_list(bake, ready, key, components, err);

@@ -83,6 +83,18 @@ static void bake_task_mounts(const struct bake *bake, const struct instruction *
 	(void)platform_format(&bake->state.platform, task->platform);
 }
 
+size_t bake_task_images(const struct bake_key *key, struct task_image images[static MOUNTS_MAX + 1])
+{
+	size_t count = 0;
+
+	if (key->from.layer_count > 0)
+		images[count++] = (struct task_image){key->from.layers, key->from.layer_count};
+	for (size_t i = 0; i < key->bind_count; i++)
+		images[count++] =
+			(struct task_image){key->binds[i].layers, key->binds[i].layer_count};
+	return count;
+}
+
 void bake_fill_task(const struct bake *bake, const struct instruction *ready,
 		    const struct key_parts *parts, const struct digest *key, struct task *task)
 {

@@ -135,15 +135,9 @@ static void context_add_node(struct context_hash *hash, const struct source_entr
 	context_add_number(hash, entry->st.st_rdev);
 }
 
-/* A source that is a directory, of which only the content counts. */
-static bool context_is_content(const struct context_hash *hash, const struct source_entry *entry)
-{
-	return !*entry->path && S_ISDIR(entry->st.st_mode) && !hash->whole;
-}
-
 void context_hash_entry(struct context_hash *hash, const struct source_entry *entry)
 {
-	bool content = context_is_content(hash, entry);
+	bool content = !*entry->path && S_ISDIR(entry->st.st_mode) && !hash->whole;
 
 	if (hash->owners && !content)
 		context_add_owner(hash, &entry->st);
@@ -195,17 +189,8 @@ struct context_reader {
 	struct context_hash hash;
 	struct shortcut *shortcut;
 	const struct cancel *cancel;
-	struct buf *list;   /* borrowed, or NULL */
-	const char *source; /* the one that is walked */
+	struct listing_draft draft;
 };
-
-static int context_list(const struct context_reader *reader, const struct source_entry *entry,
-			struct err *err)
-{
-	if (!reader->list || context_is_content(&reader->hash, entry))
-		return 0;
-	return listing_add(reader->list, reader->source, entry, reader->hash.owners, err);
-}
 
 static int context_start(void *ctx, const struct source_spec *source,
 			 const struct source_entry *entry, struct err *err)
@@ -214,7 +199,7 @@ static int context_start(void *ctx, const struct source_spec *source,
 
 	(void)entry;
 	(void)err;
-	reader->source = source->path + (source->path[0] == '/');
+	listing_source(&reader->draft, source);
 	context_hash_source(&reader->hash, source);
 	return 0;
 }
@@ -224,7 +209,7 @@ static int context_visit(void *ctx, const struct source_entry *entry, struct err
 	struct context_reader *reader = ctx;
 
 	context_hash_entry(&reader->hash, entry);
-	return context_list(reader, entry, err);
+	return listing_add(&reader->draft, entry, err);
 }
 
 static int context_take_block(void *ctx, uint64_t offset, struct str bytes, struct err *err)
@@ -278,9 +263,9 @@ static int context_visit_file(void *ctx, struct source_entry *entry, struct err 
 	if (!entry->twin && !entry->known && context_read_file(reader, entry, err) < 0)
 		return -1;
 	context_hash_entry(&reader->hash, entry);
-	if (reader->list && !entry->twin && source_open_file(entry, err) < 0)
+	if (reader->draft.list && !entry->twin && source_open_file(entry, err) < 0)
 		return -1; /* a list tells attributes, which nobody remembers */
-	return context_list(reader, entry, err);
+	return listing_add(&reader->draft, entry, err);
 }
 
 int context_check(int contextfd, struct err *err)
@@ -300,7 +285,7 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 		   struct digest *out, struct err *err)
 {
 	AUTO(context_reader)
-	struct context_reader reader = {.cancel = cancel, .list = sources->list};
+	struct context_reader reader = {.cancel = cancel, .draft.list = sources->list};
 	const struct source_visitor visitor = {
 		.start = context_start,
 		.enter = context_visit,

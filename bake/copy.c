@@ -72,11 +72,22 @@ static int copy_enter_below(struct copy *copy, const struct source_entry *entry,
 	return 0;
 }
 
+void copy_count(struct copy *copy, const struct source_entry *entry)
+{
+	struct err ignored;
+
+	context_hash_entry(&copy->hash, entry);
+	if (listing_add(&copy->draft, entry, &ignored) == 0)
+		return;
+	buf_clear(copy->draft.list);
+	copy->draft.list = NULL;
+}
+
 static int copy_enter(void *ctx, const struct source_entry *entry, struct err *err)
 {
 	struct copy *copy = ctx;
 
-	context_hash_entry(&copy->hash, entry);
+	copy_count(copy, entry);
 	return *entry->path ? copy_enter_below(copy, entry, err) : 0;
 }
 
@@ -140,6 +151,7 @@ static int copy_start(void *ctx, const struct source_spec *source, const struct 
 	struct stat st;
 
 	context_hash_source(&copy->hash, source);
+	listing_source(&copy->draft, source);
 	if (copy_place(copy, source, S_ISDIR(entry->st.st_mode), &place, err) < 0)
 		return -1;
 	if (fstat(place.fd, &st) < 0)
@@ -224,6 +236,7 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 		.cancel = spec->cancel,
 	};
 
+	copy.draft.list = spec->sources.list;
 	context_hash_init(&copy.hash, spec->sources.image);
 	if (copy_read_flags(&copy, err) < 0 || sources_walk(&spec->sources, &visitor, err) < 0 ||
 	    copy_verify(&copy, err) < 0)

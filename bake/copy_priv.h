@@ -7,6 +7,7 @@
 
 #include "bake/context_priv.h"
 #include "bake/copy.h"
+#include "bake/listing_priv.h"
 #include "bake/place_priv.h"
 
 /* A directory that is being filled. */
@@ -20,6 +21,7 @@ struct copy {
 	int rootfd;
 	struct place_new parents; /* of directories that no source has */
 	struct context_hash hash;
+	struct listing_draft draft;                 /* of what is copied, where one is wanted */
 	struct context_hash *file_hash;             /* of the file at hand, unless it is known */
 	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
 	size_t depth;                               /* levels in use */
@@ -40,6 +42,9 @@ static inline int copy_wrong(struct copy *copy, const char *name, struct err *er
 {
 	return err_ctx(err, "%s/%s", copy_top(copy)->path, name);
 }
+
+/* Count an entry in the digest and in the list, which is cleared when it grows too long. */
+void copy_count(struct copy *copy, const struct source_entry *entry);
 
 /* What source_walk() visits, made in the top level and counted in the digest. */
 int copy_file(void *ctx, struct source_entry *entry, struct err *err) MUST_CHECK;

@@ -188,7 +188,7 @@ int copy_file(void *ctx, struct source_entry *entry, struct err *err)
 	if (entry->twin ? copy_twin(copy, entry, err) < 0
 			: copy_new_file(copy, entry, name, err) < 0)
 		return copy_wrong(copy, name, err);
-	context_hash_entry(&copy->hash, entry);
+	copy_count(copy, entry);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ int copy_link(void *ctx, const struct source_entry *entry, struct err *err)
 {
 	struct copy *copy = ctx;
 
-	context_hash_entry(&copy->hash, entry);
+	copy_count(copy, entry);
 	if (copy_clear(copy_top(copy)->fd, entry->name, err) < 0 ||
 	    copy_make_link(copy, entry, err) < 0)
 		return copy_wrong(copy, entry->name, err);
@@ -248,7 +248,7 @@ int copy_node(void *ctx, const struct source_entry *entry, struct err *err)
 	struct copy *copy = ctx;
 	const char *name = copy_name(copy, entry);
 
-	context_hash_entry(&copy->hash, entry);
+	copy_count(copy, entry);
 	if (copy_clear(copy_top(copy)->fd, name, err) < 0 ||
 	    copy_make_node(copy, name, entry, err) < 0)
 		return copy_wrong(copy, name, err);

@@ -58,18 +58,43 @@ static int listing_add_attributes(struct buf *out, const struct xattrs *xattrs, 
 			digest_hex(&digest, hex));
 }
 
-int listing_add(struct buf *list, const char *source, const struct source_entry *entry, bool owners,
+void listing_source(struct listing_draft *draft, const struct source_spec *source)
+{
+	draft->owners = source->devices;
+	draft->whole = source->whole;
+	draft->source = source->path + (!draft->owners && source->path[0] == '/');
+}
+
+static int listing_add_path(const struct listing_draft *draft, const char *path, struct err *err)
+{
+	struct str source = str_of(draft->source);
+	bool between = *path && source.len > 0 && source.ptr[source.len - 1] != '/';
+
+	if (buf_addf(draft->list, err, "%s%s%s", draft->source, between ? "/" : "", path) < 0)
+		return -1;
+	return buf_add(draft->list, STR("\0"), err);
+}
+
+int listing_add(const struct listing_draft *draft, const struct source_entry *entry,
 		struct err *err)
 {
-	const char *between = *source && *entry->path ? "/" : "";
+	struct buf *list = draft->list;
 
-	if (buf_addf(list, err, "%s%s%s", source, between, entry->path) < 0 ||
-	    buf_add(list, STR("\0"), err) < 0 || listing_describe(list, entry, err) < 0 ||
+	if (!list || (!*entry->path && S_ISDIR(entry->st.st_mode) && !draft->whole))
+		return 0; /* of a directory that is a source only the content counts */
+	if (listing_add_path(draft, entry->path, err) < 0 ||
+	    listing_describe(list, entry, err) < 0 ||
 	    listing_add_attributes(list, &entry->xattrs, err) < 0)
 		return -1;
-	if (owners && buf_addf(list, err, ", owner %u:%u", entry->st.st_uid, entry->st.st_gid) < 0)
+	if (draft->owners &&
+	    buf_addf(list, err, ", owner %u:%u", entry->st.st_uid, entry->st.st_gid) < 0)
 		return -1;
 	return buf_add(list, STR("\0"), err);
+}
+
+int listing_begin(struct buf *list, struct err *err)
+{
+	return list->len == 0 ? buf_add(list, LISTING_MARK, err) : 0;
 }
 
 int listing_read(const struct context_sources *sources, const struct digest *content,
@@ -79,9 +104,7 @@ int listing_read(const struct context_sources *sources, const struct digest *con
 	struct digest now;
 
 	listed.list = list;
-	if (list->len == 0 && buf_add(list, LISTING_MARK, err) < 0)
-		return -1;
-	if (context_digest(&listed, cancel, &now, err) < 0)
+	if (listing_begin(list, err) < 0 || context_digest(&listed, cancel, &now, err) < 0)
 		return -1;
 	if (content && !digest_equal(&now, content))
 		return err_set(err, ERR_UNAVAILABLE,
@@ -122,7 +145,7 @@ static struct listing listing_parse(struct str text)
 			listing.marked = true;
 			continue;
 		}
-		if (str_starts(path, STR("/")))
+		if (!listing.marked && str_starts(path, STR("/")))
 			path = str_skip(path, 1);
 		(void)json_object_setn_new_nocheck(listing.files, path.ptr, path.len,
 						   json_from_str(words));

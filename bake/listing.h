@@ -17,9 +17,9 @@
  *
  * A file's digest is of all that it is but its owner; 12 hex digits of it are
  * told. Attributes are those of xattrs_priv.h, where there are any, and owners
- * are an image's. Paths are those in the context or the image, without a slash
- * in front. Older listings have no mark and no tails; they may have that slash, and
- * a directory that was copied by its content.
+ * are an image's. Paths are those in the context, without a slash in front, or
+ * with one those in an image. Older listings have no mark and no tails; they may have that slash,
+ *and a directory that was copied by its content.
  */
 #pragma once
 
@@ -27,6 +27,9 @@
 #include "layers/base/json.h"
 
 #define LISTING_BYTES_MAX ((size_t)256 * 1024 * 1024) /* of a COPY of CONTEXT_ENTRIES_MAX names */
+
+/* The mark, where there is nothing yet; listing_read() begins by itself. */
+int listing_begin(struct buf *list, struct err *err) MUST_CHECK;
 
 /*
  * Append what sources name to a list, which may have others already.

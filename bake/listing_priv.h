@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listing_priv.h - one name of a listing, written as a walk meets it. */
+/* listing_priv.h - a listing (listing.h), written name by name as a walk meets them. */
 #pragma once
 
 #include "bake/source_priv.h"
 #include "layers/base/buf.h"
 
-/*
- * Append an entry of a source, whose path in the context or image is given; a
- * file is known, and its attributes are read. Owners are told where they count.
- */
-int listing_add(struct buf *list, const char *source, const struct source_entry *entry, bool owners,
+struct listing_draft {
+	struct buf *list;   /* borrowed; NULL: none is wanted */
+	const char *source; /* the path of the one that is walked */
+	bool owners;        /* an image's count */
+	bool whole;
+};
+
+/* The next source begins. */
+void listing_source(struct listing_draft *draft, const struct source_spec *source);
+
+/* An entry of it; a file is known, and its attributes are read. */
+int listing_add(const struct listing_draft *draft, const struct source_entry *entry,
 		struct err *err) MUST_CHECK;

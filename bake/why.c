@@ -146,7 +146,8 @@ static int why_name_files(struct bake *bake, const struct instruction *ready,
 		return 0;
 	bake_end_snapshot(bake); /* it must not span the reading of files */
 	if (digest_parse(json_str(files), &kept, err) < 0 ||
-	    bake_list_context(bake, ready, key, &now, err) < 0)
+	    bake_list_context(bake, ready, key, &now, err) < 0 ||
+	    bake_list_from(bake, ready, key, &now, err) < 0)
 		return -1;
 	if (now.len > 0 &&
 	    listing_compare(bake->options->store, &kept, buf_str(&now), differences, err) < 0)

@@ -4,6 +4,9 @@
 
 #include "bake/task.h"
 
-/* log_fd is the step's log. */
+/* What a COPY reads in a root. Borrows all of it. */
+struct context_sources work_copy_sources(const struct task *task, int fd);
+
+/* log_fd is the step's log. What is copied of an image is added to the list. */
 int work_copy(struct store *store, struct machine *machine, const struct task *task, int log_fd,
-	      const struct cancel *cancel, struct err *err) MUST_CHECK;
+	      struct buf *list, const struct cancel *cancel, struct err *err) MUST_CHECK;

@@ -17,6 +17,7 @@ struct gathering {
 	struct store *store;
 	const struct task *task;
 	int log_fd;
+	struct buf *list; /* of what is bound of images */
 	const struct cancel *cancel;
 	struct work_mounts *to;
 	size_t seed; /* the mount that says what fills the cache at hand */
@@ -41,18 +42,17 @@ static void work_say_waiting(void *ctx, const struct cache_spec *spec)
 		      STR_ARG(spec->id));
 }
 
-/* A machine of which only the view of its trees is wanted. */
-static int work_open_lender(const struct gathering *gathering, const struct task_image *image,
-			    struct machine **out, struct err *err)
+int work_open_lender(struct store *store, const struct task *task, const struct task_image *image,
+		     struct machine **out, struct err *err)
 {
 	auto_free struct digest *diff_ids = work_new_array(image->layer_count, sizeof(*diff_ids));
 	const struct machine_spec spec = {
-		.store = gathering->store,
+		.store = store,
 		.diff_ids = diff_ids,
 		.diff_id_count = image->layer_count,
 		.network = NETWORK_NONE,
-		.runtime = gathering->task->runtime,
-		.agent_path = gathering->task->agent_path,
+		.runtime = task->runtime,
+		.agent_path = task->agent_path,
 	};
 
 	for (size_t i = 0; i < image->layer_count; i++)
@@ -60,8 +60,7 @@ static int work_open_lender(const struct gathering *gathering, const struct task
 	return machine_open(&spec, out, err);
 }
 
-/* The image of a mount: those of all that have one come in the mounts' order. */
-static const struct task_image *work_find_image(const struct task *task, size_t mount)
+const struct task_image *work_find_image(const struct task *task, size_t mount)
 {
 	size_t place = 0;
 
@@ -80,12 +79,14 @@ static int work_copy_from(const struct gathering *gathering, size_t i, struct co
 
 	if (!image)
 		return err_set(err, ERR_INVALID, "a mount without its image");
-	if (work_open_lender(gathering, image, &lender, err) < 0 ||
+	if (work_open_lender(gathering->store, gathering->task, image, &lender, err) < 0 ||
 	    machine_lower_view(lender, &fd, err) < 0)
 		return -1;
 	viewfd = fd;
 	spec->sources.fd = viewfd;
 	spec->sources.image = true;
+	if (gathering->task->mounts[i].mount.type == MOUNT_BIND && gathering->list->len > 0)
+		spec->sources.list = gathering->list;
 	spec->sources.label = gathering->task->mounts[i].mount.from;
 	spec->content = NULL; /* an image does not change */
 	return copy_into(dirfd, spec, err);
@@ -346,10 +347,17 @@ static void work_drop_absent(struct work_mounts *mounts)
 	mounts->count = kept;
 }
 
-int work_mounts_open(struct store *store, const struct task *task, int log_fd,
+int work_mounts_open(struct store *store, const struct task *task, int log_fd, struct buf *list,
 		     const struct cancel *cancel, struct work_mounts *out, struct err *err)
 {
-	struct gathering gathering = {store, task, log_fd, cancel, out};
+	struct gathering gathering = {
+		.store = store,
+		.task = task,
+		.log_fd = log_fd,
+		.list = list,
+		.cancel = cancel,
+		.to = out,
+	};
 
 	*out = (struct work_mounts){.count = task->mount_count, .staging = STAGING_INIT};
 	out->fds = work_new_array(task->mount_count, sizeof(*out->fds));

@@ -23,11 +23,19 @@ struct work_mounts {
 
 #define WORK_MOUNTS_INIT ((struct work_mounts){.staging = STAGING_INIT})
 
+/* The image of a mount: those of all that have one come in the mounts' order. NULL for none. */
+const struct task_image *work_find_image(const struct task *task, size_t mount);
+
+/* A machine of which only the view of its trees is wanted. */
+int work_open_lender(struct store *store, const struct task *task, const struct task_image *image,
+		     struct machine **out, struct err *err) MUST_CHECK;
+
 /*
- * May wait for other steps, and says so to log_fd. All of it is held until
+ * May wait for other steps, and says so to log_fd. What is bound of images is
+ * added to the list, unless that is empty. All of it is held until
  * work_mounts_close(), which outlives the machine.
  */
-int work_mounts_open(struct store *store, const struct task *task, int log_fd,
+int work_mounts_open(struct store *store, const struct task *task, int log_fd, struct buf *list,
 		     const struct cancel *cancel, struct work_mounts *out, struct err *err)
 	MUST_CHECK;
 void work_mounts_close(struct work_mounts *mounts);

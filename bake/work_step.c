@@ -11,11 +11,13 @@
  */
 #include "bake/copy.h"
 #include "bake/hub.h"
+#include "bake/listing.h"
 #include "bake/mask.h"
 #include "bake/rendezvous.h"
 #include "bake/task.h"
 #include "bake/work.h"
 #include "bake/work_copy_priv.h"
+#include "bake/work_list_priv.h"
 #include "bake/work_log_priv.h"
 #include "bake/work_mounts_priv.h"
 #include "bake/work_trees_priv.h"
@@ -40,6 +42,7 @@ struct step_work {
 	struct work_mounts mounts;
 	struct machine *machine;
 	struct hub *hub;
+	struct buf list;  /* of what is read, where images are (listing.h) */
 	struct mask mask; /* of the secrets in the log */
 	struct cancel cancel;
 	int spoolfd;
@@ -119,8 +122,9 @@ static int work_prepare(struct step_work *work, struct err *err)
 		return -1;
 	rendezvous_sweep(work->store);
 	if (cancel_check(&work->cancel, err) < 0 ||
-	    work_mounts_open(work->store, &work->task, hub_log_fd(work->hub), &work->cancel,
-			     &work->mounts, err) < 0)
+	    work_list_begin(work->store, &work->task, &work->list, err) < 0 ||
+	    work_mounts_open(work->store, &work->task, hub_log_fd(work->hub), &work->list,
+			     &work->cancel, &work->mounts, err) < 0)
 		return -1;
 	return work_open_machine(work, err);
 }
@@ -194,7 +198,7 @@ static int work_execute(struct step_work *work, struct err *err)
 		return work_run(work, err);
 	case INSTRUCTION_COPY:
 		return work_copy(work->store, work->machine, &work->task, hub_log_fd(work->hub),
-				 &work->cancel, err);
+				 &work->list, &work->cancel, err);
 	case INSTRUCTION_WORKDIR:
 		return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 	case INSTRUCTION_ENV:
@@ -313,6 +317,7 @@ static int work_finish(struct step_work *work, struct err *err)
 	int dirfd;
 
 	if (work_log_keep(work->store, work->hub, &work->record.log, err) < 0 ||
+	    work_list_keep(work->store, &work->task, &work->list, err) < 0 ||
 	    machine_detach(work->machine, &dirfd, &name, err) < 0 ||
 	    work_diff(work, dirfd, name, err) < 0 || cancel_check(&work->cancel, err) < 0)
 		return -1;
@@ -359,6 +364,7 @@ int work_step(void)
 {
 	struct step_work work = {
 		.spoolfd = -1,
+		.list = BUF_INIT(LISTING_BYTES_MAX),
 		.mask = MASK_INIT,
 		.mounts = WORK_MOUNTS_INIT,
 		.record = STEP_RECORD_INIT,
@@ -386,6 +392,7 @@ int work_step(void)
 	step_record_done(&work.record);
 	lease_close(work.lease);
 	store_close(work.store);
+	buf_done(&work.list);
 	mask_done(&work.mask);
 	task_done(&work.task);
 	cancel_done(&work.cancel);

@@ -199,8 +199,8 @@ static void an_owner_counts_in_an_image_alone(void **state)
 	assert_int_equal(fchownat(stage->scene.fd, "context/l", 7, 8, AT_SYMLINK_NOFOLLOW), 0);
 	told = compare_now(stage, &of_image, ".", true);
 	assert_int_equal(json_array_size(told), 2);
-	check_told(told, 0, "f", "0644, 3 bytes, owner 0:0", "0644, 3 bytes, owner 5:6");
-	check_told(told, 1, "l", "a link to a, owner 5:5, owner 0:0",
+	check_told(told, 0, "/f", "0644, 3 bytes, owner 0:0", "0644, 3 bytes, owner 5:6");
+	check_told(told, 1, "/l", "a link to a, owner 5:5, owner 0:0",
 		   "a link to a, owner 5:5, owner 7:8");
 	nothing = compare_now(stage, &of_context, ".", false);
 	assert_int_equal(json_array_size(nothing), 0);

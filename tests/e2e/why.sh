@@ -105,6 +105,37 @@ told=$(hearth why "$work/a.json" 1 "${copy[@]}")
 holds "of several mounts each file is" "$told" 'file bin/tool: was "0644, 4 bytes", is "0644, 6 bytes"$'
 holds "and what is gone" "$told" 'file lib/deep/file: was "0644, 4 bytes", is absent$'
 
+echo "an image that is no base:"
+lender() # FILE MODE: an image of one file, always of the same name
+{
+	rm -rf "$work/lent" "$work/lender"
+	mkdir -p "$work/lent/opt/in"
+	cp "$1" "$work/lent/opt/in/tool"
+	chmod "$2" "$work/lent/opt/in/tool"
+	tar -C "$work/lent" --owner=5 --group=6 -cf "$work/lent.tar" opt
+	"$here/image.py" "$work/lender:latest" tiny "$work/lent.tar" >/dev/null
+	hearth pull "oci:$work/lender:latest" >/dev/null 2>&1
+}
+lender "$work/context/other" 644
+spec "$work/a.json" "$base" "COPY --from=oci:$work/lender:latest /opt/in /in"
+spec "$work/e.json" "$base" "RUN --mount=type=bind,from=oci:$work/lender:latest,source=/opt,target=/mnt $bind cat /mnt/in/tool /tool > /both"
+bake "$work/a.json" >/dev/null
+bake "$work/e.json" "${copy[@]}" >/dev/null
+lender "$work/context/other" 600
+same "a file that is copied from it is named" "$(hearth why "$work/a.json" 1 | tail -n +2)" \
+	'file /opt/in/tool: was "0644, 6 bytes, owner 5:6", is "0600, 6 bytes, owner 5:6"'
+same "so is one that is bound" "$(hearth why "$work/e.json" 1 "${copy[@]}" | tail -n +2)" \
+	'file /opt/in/tool: was "0644, 6 bytes, owner 5:6", is "0600, 6 bytes, owner 5:6"'
+echo other >"$work/context/bytes"
+lender "$work/context/bytes" 644
+holds "other bytes of the same size are told by digest" "$(hearth why "$work/a.json" 1)" \
+	'^file /opt/in/tool: was "0644, 6 bytes, [0-9a-f]{12}, owner 5:6", is "0644, 6 bytes, [0-9a-f]{12}, owner 5:6"$'
+chmod 700 "$work/context/bin/tool"
+told=$(hearth why "$work/e.json" 1 "${copy[@]}" | tail -n +2)
+holds "a file of the context beside it is named, too" "$told" 'file bin/tool: was "0644, 6 bytes", is "0700, 6 bytes"$'
+same "and nothing else is" "$(wc -l <<<"$told")" 2
+chmod 644 "$work/context/bin/tool"
+
 echo "a whole context:"
 spec "$work/a.json" "$base" "COPY . /all"
 bake "$work/a.json" "${copy[@]}" >/dev/null
