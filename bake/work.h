@@ -3,8 +3,8 @@
  * work.h - the roles of hearth-worker and hearth-puller: a step that runs, what
  * a step would read of images, an image that is pulled or pushed, layers that
  * change their codec, a context's tar, a host that is examined. Each serves one
- * request and ends. A step's worker is forked by a
- * process that has loaded everything (crew.h).
+ * request and ends. A step's worker is forked by a process that has loaded
+ * everything (crew.h).
  *
  * A role is started with these descriptors; those it does not have are
  * /dev/null:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/copy.h"
 #include "bake/listing.h"
 #include "layers/text.h"
 #include "tests/bake/scene.h"
@@ -289,6 +290,74 @@ static void sources_that_changed_are_not_kept(void **state)
 	assert_int_equal(err.kind, ERR_UNAVAILABLE);
 }
 
+/* A copy of an image's files, with a list of them. */
+static void copy_listed(const struct stage *stage, const char *source, struct buf *list)
+{
+	const struct copy_spec spec = {
+		.sources = {.fd = stage->scene.contextfd,
+			    .paths = &source,
+			    .count = 1,
+			    .image = true,
+			    .list = list},
+		.destination = "/to/",
+		.workdir = "/",
+	};
+	struct err err = {0};
+
+	check_ok(copy_into(stage->scene.rootfd, &spec, &err), &err);
+}
+
+static void fill_image(const struct stage *stage)
+{
+	scene_dir(&stage->scene, "context/d", 0755);
+	scene_dir(&stage->scene, "context/d/below", 0700);
+	scene_file(&stage->scene, "context/d/below/f", "one", 0640);
+	scene_link(&stage->scene, "context/d/l", "below/f");
+	assert_int_equal(
+		linkat(stage->scene.fd, "context/d/below/f", stage->scene.fd, "context/d/twin", 0),
+		0);
+	assert_int_equal(mknodat(stage->scene.fd, "context/d/pipe", S_IFIFO | 0600, 0), 0);
+}
+
+/* Else all files of an image would seem to differ. */
+static void a_copy_lists_what_is_read(void **state)
+{
+	struct stage *stage = *state;
+	auto_buf struct buf copied = BUF_INIT(LISTING_BYTES_MAX);
+	auto_buf struct buf read = BUF_INIT(LISTING_BYTES_MAX);
+	struct err err = {0};
+
+	if (geteuid() != 0)
+		skip();
+	fill_image(stage);
+	check_ok(listing_begin(&copied, &err), &err);
+	copy_listed(stage, "d", &copied);
+	read_list(stage, "d", true, &read);
+	assert_int_equal(copied.len, read.len);
+	assert_memory_equal(copied.ptr, read.ptr, read.len);
+	copied.len = read.len = 0;
+	check_ok(listing_begin(&copied, &err), &err);
+	copy_listed(stage, "/", &copied);
+	read_list(stage, "/", true, &read);
+	assert_int_equal(copied.len, read.len);
+	assert_memory_equal(copied.ptr, read.ptr, read.len);
+}
+
+static void a_list_that_grows_too_long_stops_no_copy(void **state)
+{
+	struct stage *stage = *state;
+	auto_buf struct buf list = BUF_INIT((size_t)40);
+	struct err err = {0};
+
+	if (geteuid() != 0)
+		skip();
+	fill_image(stage);
+	check_ok(listing_begin(&list, &err), &err);
+	copy_listed(stage, "d", &list);
+	assert_int_equal(list.len, 0);
+	scene_check_file(&stage->scene, "root/to/twin", "one", 0640);
+}
+
 #define staged(test) cmocka_unit_test_setup_teardown(test, stage_setup, stage_teardown)
 
 int main(void)
@@ -304,6 +373,8 @@ int main(void)
 		staged(damaged_words_are_told_whole),
 		staged(a_hundred_differences_are_enough),
 		staged(sources_that_changed_are_not_kept),
+		staged(a_copy_lists_what_is_read),
+		staged(a_list_that_grows_too_long_stops_no_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
