@@ -60,11 +60,28 @@ static void fsck_hear(void *ctx, const struct fsck_finding *finding)
 		     named ? " " : "", named ? digest : "", text);
 }
 
+static uint64_t fsck_verified(const struct fsck_result *result)
+{
+	return result->bytes + result->tar_bytes + result->tree_bytes;
+}
+
+/* Of the whole run: what lies in a chunk, its tar and its tree counts in each. */
+static void fsck_print_rate(const struct fsck_result *result)
+{
+	uint64_t ms = result->ms > 0 ? (uint64_t)result->ms : 1;
+	char texts[5][HUMAN_TEXT_MAX];
+
+	(void)printf("read and verified %s in %.1fs (%s/s): chunks %s, layers inflated %s, "
+		     "trees %s\n",
+		     human_size(fsck_verified(result), texts[0]), (double)ms / 1000,
+		     human_size(fsck_verified(result) * 1000 / ms, texts[1]),
+		     human_size(result->bytes, texts[2]), human_size(result->tar_bytes, texts[3]),
+		     human_size(result->tree_bytes, texts[4]));
+}
+
 static void fsck_print(struct cmd_fsck *cmd, const struct fsck_result *result)
 {
-	uint64_t ms = result->hash_ms > 0 ? (uint64_t)result->hash_ms : 1;
 	char size[HUMAN_TEXT_MAX];
-	char rate[HUMAN_TEXT_MAX];
 
 	fsck_hide_progress(cmd);
 	if (cli_has(cmd->cli, "json")) {
@@ -75,14 +92,19 @@ static void fsck_print(struct cmd_fsck *cmd, const struct fsck_result *result)
 		json_set_size(value, "chunks", result->chunks);
 		json_set_size(value, "bytes", result->bytes);
 		json_set_size(value, "blobs", result->blobs);
+		json_set_size(value, "tarBytes", result->tar_bytes);
+		json_set_size(value, "treeBytes", result->tree_bytes);
+		json_set_size(value, "verifiedBytes", fsck_verified(result));
 		json_set_int(value, "hashMs", result->hash_ms);
+		json_set_int(value, "ms", result->ms);
 		(void)json_object_set(value, "findings", cmd->findings);
 		human_json(value, stdout);
 		return;
 	}
-	(void)printf("%ju chunks, %s (%s/s), %ju blobs: %s\n", (uintmax_t)result->chunks,
-		     human_size(result->bytes, size), human_size(result->bytes * 1000 / ms, rate),
-		     (uintmax_t)result->blobs, result->damaged == 0 ? "clean" : "damaged");
+	fsck_print_rate(result);
+	(void)printf("%ju chunks, %s stored, %ju blobs: %s\n", (uintmax_t)result->chunks,
+		     human_size(result->bytes, size), (uintmax_t)result->blobs,
+		     result->damaged == 0 ? "clean" : "damaged");
 }
 
 static int fsck_conclude(const struct cmd_fsck *cmd, const struct fsck_result *result,

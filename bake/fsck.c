@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/fsck_priv.h"
 
+#include "layers/base/clock.h"
 #include "layers/proof.h"
 #include "layers/variant.h"
 #include "registry/document.h"
@@ -16,7 +17,7 @@ static const struct {
 	[FSCK_TAG] = {"tag", true},         [FSCK_IMAGE] = {"image", true},
 	[FSCK_STEP] = {"step", true},       [FSCK_LOG] = {"log", true},
 	[FSCK_CONTEXT] = {"context", true}, [FSCK_TREE] = {"tree", true},
-	[FSCK_TREE_LOST] = {"tree", false},
+	[FSCK_TREE_LOST] = {"tree", false}, [FSCK_TREE_UNKNOWN] = {"tree", false},
 };
 
 bool fsck_is_damage(enum fsck_kind kind)
@@ -133,9 +134,11 @@ static int fsck_all(struct fsck *fsck, struct err *err)
 int fsck_run(const struct fsck_options *options, struct fsck_result *out, struct err *err)
 {
 	struct fsck fsck = {.options = options};
+	int64_t start = clock_monotonic_ms();
 	int result = fsck_all(&fsck, err);
 
 	verify_done(&fsck.findings);
+	fsck.result.ms = clock_monotonic_ms() - start;
 	*out = fsck.result;
 	return result;
 }

@@ -31,6 +31,7 @@ enum fsck_kind {
 	FSCK_CONTEXT, /* a stored one */
 	FSCK_TREE,    /* differs from its layer */
 	FSCK_TREE_LOST,
+	FSCK_TREE_UNKNOWN, /* no room to look at it */
 	FSCK_KINDS,
 };
 
@@ -67,7 +68,10 @@ struct fsck_result {
 	uint64_t chunks;
 	uint64_t bytes; /* of chunks */
 	uint64_t blobs;
-	int64_t hash_ms; /* for chunks and blobs */
+	uint64_t tar_bytes;  /* of layers, inflated and hashed */
+	uint64_t tree_bytes; /* of trees' files, compared */
+	int64_t hash_ms;     /* for chunks and blobs */
+	int64_t ms;          /* for all of it */
 };
 
 int fsck_run(const struct fsck_options *options, struct fsck_result *out, struct err *err)

@@ -138,6 +138,17 @@ static int layers_find_tar(struct fsck *fsck, const struct layer_item *item, str
 	return meta_commit(steal_ptr(&meta), err);
 }
 
+static int layers_find_unknown(struct fsck *fsck, const struct layer_item *item, struct err *err)
+{
+	const struct fsck_finding finding = {
+		FSCK_TREE_UNKNOWN, item->diff_id, "",
+		"has no room beside it to be compared: make some (hearth gc), and check again"};
+
+	(void)err;
+	fsck_find(fsck, &finding);
+	return 0;
+}
+
 typedef int layers_find_fn(struct fsck *fsck, const struct layer_item *item, struct err *err);
 
 static int layers_hear(struct layer_items *items, size_t from, const json_t *answer,
@@ -159,6 +170,19 @@ static int layers_hear(struct layer_items *items, size_t from, const json_t *ans
 	return 0;
 }
 
+static int layers_count(struct fsck_result *result, const json_t *answer, struct err *err)
+{
+	int64_t tar;
+	int64_t tree;
+
+	if (json_need_int(answer, "", "tarBytes", &tar, err) < 0 ||
+	    json_need_int(answer, "", "treeBytes", &tree, err) < 0)
+		return -1;
+	result->tar_bytes += (uint64_t)tar;
+	result->tree_bytes += (uint64_t)tree;
+	return 0;
+}
+
 static int layers_check(struct layer_items *items, size_t from, struct err *err)
 {
 	const struct fsck_options *options = items->fsck->options;
@@ -171,9 +195,11 @@ static int layers_check(struct layer_items *items, size_t from, struct err *err)
 				    .cancel = options->cancel};
 
 	if (asker_call(&asker, "check", request, &answer, err) < 0 ||
-	    layers_hear(items, from, answer, "trees", layers_find_tree, err) < 0)
+	    layers_hear(items, from, answer, "trees", layers_find_tree, err) < 0 ||
+	    layers_hear(items, from, answer, "unknown", layers_find_unknown, err) < 0 ||
+	    layers_hear(items, from, answer, "tars", layers_find_tar, err) < 0)
 		return -1;
-	return layers_hear(items, from, answer, "tars", layers_find_tar, err);
+	return layers_count(&items->fsck->result, answer, err);
 }
 
 int fsck_layers(struct fsck *fsck, struct err *err)

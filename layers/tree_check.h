@@ -3,10 +3,10 @@
  * tree_check.h - whether a layer is the tar that it should be, and its tree what
  * that tar unpacks to.
  *
- * The layer is inflated, hashed and, where there is a tree, unpacked once more
- * beside it; then both are walked. Types, modes, owners, sizes, links, attributes
- * and bytes are compared; times are not. Meanwhile nobody removes or replaces
- * the tree.
+ * The layer is inflated, hashed and, where there is a tree, compared with it.
+ * Types, modes, owners, sizes, links, attributes and bytes are; times are not.
+ * Meanwhile nobody removes or replaces the tree. A tree that is right costs no
+ * disk: it is read once, and its outline (twin_priv.h) made in memory.
  *
  * Threads: one inside, for the unpacking.
  */
@@ -29,6 +29,15 @@ enum tree_check {
 	TREE_CHECK_OTHER_TAR, /* the blob is not the tar of the diff id */
 };
 
-/* ERR_NOT_FOUND where the blob is gone. */
-int tree_check(struct store *store, const struct tree_check_spec *spec, enum tree_check *out,
-	       struct err *err) MUST_CHECK;
+struct tree_check_result {
+	enum tree_check found;
+	uint64_t tar_bytes;  /* that were inflated and hashed */
+	uint64_t tree_bytes; /* of files, that were read and compared */
+};
+
+/*
+ * ERR_NOT_FOUND where the blob is gone; ERR_FULL where a tree that looks wrong
+ * has no room beside it to be looked at again. Nothing is left of it on the disk.
+ */
+int tree_check(struct store *store, const struct tree_check_spec *spec,
+	       struct tree_check_result *out, struct err *err) MUST_CHECK;

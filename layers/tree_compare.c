@@ -12,7 +12,8 @@
 #define COMPARE_BLOCK ((size_t)128 * 1024)
 
 struct compare {
-	const struct cancel *cancel;
+	const struct tree_compare_spec *spec;
+	uint64_t bytes; /* of a, that were read */
 	struct attrs attrs[2];
 	char block[2][COMPARE_BLOCK];
 };
@@ -51,12 +52,13 @@ static int same_bytes(struct compare *compare, int a, int b, off_t size, struct 
 		ssize_t n = fd_pread_all(a, compare->block[0], COMPARE_BLOCK, at, err);
 		ssize_t m = n < 0 ? -1 : fd_pread_all(b, compare->block[1], COMPARE_BLOCK, at, err);
 
-		if (m < 0 || cancel_check(compare->cancel, err) < 0)
+		if (m < 0 || cancel_check(compare->spec->cancel, err) < 0)
 			return -1;
 		if (n != m || n == 0 ||
 		    memcmp(compare->block[0], compare->block[1], (size_t)n) != 0)
 			return 0;
 		at += n;
+		compare->bytes += (uint64_t)n;
 	}
 	return 1;
 }
@@ -72,40 +74,51 @@ static bool same_link(int a, int b, const char *name)
 
 static int same_dir(struct compare *compare, int a, int b, int depth, struct err *err);
 
-static int same_open(struct compare *compare, int a, int b, const struct stat *st, int depth,
+/* What was compared while it was unpacked needs no look. */
+static int same_data(struct compare *compare, const int files[2], const struct stat st[2],
 		     struct err *err)
 {
-	int same = same_attrs(compare, a, b, st->st_mode, err);
+	const struct twin *twin = compare->spec->twin;
+
+	if (!twin)
+		return same_bytes(compare, files[0], files[1], st[0].st_size, err);
+	return st[0].st_size == 0 || twin_has(twin, st[1].st_ino, st[0].st_ino);
+}
+
+static int same_open(struct compare *compare, const int files[2], const struct stat st[2],
+		     int depth, struct err *err)
+{
+	int same = same_attrs(compare, files[0], files[1], st[0].st_mode, err);
 
 	if (same <= 0)
 		return same;
-	return S_ISDIR(st->st_mode) ? same_dir(compare, a, b, depth + 1, err)
-				    : same_bytes(compare, a, b, st->st_size, err);
+	return S_ISDIR(st[0].st_mode) ? same_dir(compare, files[0], files[1], depth + 1, err)
+				      : same_data(compare, files, st, err);
 }
 
 static int same_entry(struct compare *compare, const int dirs[2], const char *name, int depth,
 		      struct err *err)
 {
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	auto_close int a = -1;
 	auto_close int b = -1;
-	struct stat left;
-	struct stat right;
+	struct stat st[2];
 
-	if (fstatat(dirs[0], name, &left, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dirs[0], name, &st[0], AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_os(err, errno, "look at a tree");
-	if (fstatat(dirs[1], name, &right, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dirs[1], name, &st[1], AT_SYMLINK_NOFOLLOW) < 0)
 		return err_os(err, errno, "look at a tree");
-	if (!same_stat(&left, &right))
+	if (!same_stat(&st[0], &st[1]))
 		return 0;
-	if (S_ISLNK(left.st_mode))
+	if (S_ISLNK(st[0].st_mode))
 		return same_link(dirs[0], dirs[1], name);
-	if (!S_ISDIR(left.st_mode) && !S_ISREG(left.st_mode))
+	if (!S_ISDIR(st[0].st_mode) && !S_ISREG(st[0].st_mode))
 		return 1;
-	a = openat(dirs[0], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	b = openat(dirs[1], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	a = openat(dirs[0], name, flags);
+	b = openat(dirs[1], name, flags);
 	if (a < 0 || b < 0)
 		return err_os(err, errno, "open a file of a tree");
-	return same_open(compare, a, b, &left, depth, err);
+	return same_open(compare, (const int[2]){a, b}, st, depth, err);
 }
 
 static int count_entries(int fd, size_t *out, struct err *err)
@@ -147,28 +160,29 @@ static int same_dir(struct compare *compare, int a, int b, int depth, struct err
 	return seen == count;
 }
 
-static int same_root(struct compare *compare, int a, int b, struct err *err)
+static int same_root(struct compare *compare, struct err *err)
 {
-	struct stat left;
-	struct stat right;
+	const int files[2] = {compare->spec->a, compare->spec->b};
+	struct stat st[2];
 
-	if (fstat(a, &left) < 0 || fstat(b, &right) < 0)
+	if (fstat(files[0], &st[0]) < 0 || fstat(files[1], &st[1]) < 0)
 		return err_os(err, errno, "look at a tree");
-	return same_stat(&left, &right) ? same_open(compare, a, b, &left, -1, err) : 0;
+	return same_stat(&st[0], &st[1]) ? same_open(compare, files, st, -1, err) : 0;
 }
 
-int tree_compare(int a, int b, const struct cancel *cancel, struct err *err)
+int tree_compare(const struct tree_compare_spec *spec, uint64_t *bytes, struct err *err)
 {
 	auto_free struct compare *compare = calloc(1, sizeof(*compare));
 	int same;
 
 	if (!compare)
 		abort();
-	compare->cancel = cancel;
+	compare->spec = spec;
 	attrs_init(&compare->attrs[0]);
 	attrs_init(&compare->attrs[1]);
-	same = same_root(compare, a, b, err);
+	same = same_root(compare, err);
 	attrs_done(&compare->attrs[0]);
 	attrs_done(&compare->attrs[1]);
+	*bytes += compare->bytes;
 	return same;
 }

@@ -3,6 +3,14 @@
 #pragma once
 
 #include "layers/base/cancel.h"
+#include "layers/twin_priv.h"
 
-/* 1 they do, 0 they do not, -1. */
-int tree_compare(int a, int b, const struct cancel *cancel, struct err *err) MUST_CHECK;
+struct tree_compare_spec {
+	int a;
+	int b;
+	const struct twin *twin; /* that compared the bytes of a's files already, or NULL */
+	const struct cancel *cancel;
+};
+
+/* 1 they do, 0 they do not, -1. Adds what was read of a to *bytes. */
+int tree_compare(const struct tree_compare_spec *spec, uint64_t *bytes, struct err *err) MUST_CHECK;

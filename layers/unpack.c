@@ -277,8 +277,14 @@ static struct unpack *unpack_new(int treefd, struct source *tar, uint64_t max_by
 	return unpack;
 }
 
-static int unpack_as(int dirfd, struct source *tar, const struct unpack_limits *limits, bool files,
-		     struct err *err)
+/* How a tar is unpacked. */
+struct unpack_mode {
+	bool files; /* it is no layer */
+	struct twin *twin;
+};
+
+static int unpack_as(int dirfd, struct source *tar, const struct unpack_limits *limits,
+		     const struct unpack_mode *mode, struct err *err)
 {
 	uint64_t bytes = limits && limits->max_bytes ? limits->max_bytes : UNPACK_BYTES_MAX;
 	uint64_t entries = limits && limits->max_entries ? limits->max_entries : UNPACK_ENTRIES_MAX;
@@ -289,7 +295,8 @@ static int unpack_as(int dirfd, struct source *tar, const struct unpack_limits *
 
 	if (plain == (locale_t)0)
 		abort();
-	unpack->name.plain = files;
+	unpack->name.plain = mode->files;
+	unpack->twin = mode->twin;
 	before = uselocale(plain);
 	result = unpack_all(unpack, entries, err);
 	(void)uselocale(before);
@@ -299,10 +306,22 @@ static int unpack_as(int dirfd, struct source *tar, const struct unpack_limits *
 
 int unpack_tar(int treefd, struct source *tar, const struct unpack_limits *limits, struct err *err)
 {
-	return unpack_as(treefd, tar, limits, false, err);
+	const struct unpack_mode mode = {.files = false};
+
+	return unpack_as(treefd, tar, limits, &mode, err);
 }
 
 int unpack_files(int dirfd, struct source *tar, const struct unpack_limits *limits, struct err *err)
 {
-	return unpack_as(dirfd, tar, limits, true, err);
+	const struct unpack_mode mode = {.files = true};
+
+	return unpack_as(dirfd, tar, limits, &mode, err);
+}
+
+int unpack_outline(int treefd, struct source *tar, const struct unpack_limits *limits,
+		   struct twin *twin, struct err *err)
+{
+	const struct unpack_mode mode = {.twin = twin};
+
+	return unpack_as(treefd, tar, limits, &mode, err);
 }

@@ -72,6 +72,10 @@ static int data_take(struct data *data, struct str bytes, int64_t offset, struct
 		return err_set(err, ERR_CORRUPT, "its sparse map is malformed");
 	data->end = offset + (int64_t)bytes.len;
 	data->taken += (int64_t)bytes.len;
+	if (data->unpack->twin) {
+		twin_take(data->unpack->twin, bytes, offset);
+		return 0;
+	}
 	if (data->sparse ? fd_pwrite_sparse(data->fd, bytes.ptr, bytes.len, offset, err) < 0
 			 : fd_pwrite_all(data->fd, bytes.ptr, bytes.len, offset, err) < 0)
 		return data_write_failed(data, err);
@@ -82,7 +86,10 @@ static int data_finish(const struct data *data, struct err *err)
 {
 	if (data->sparse && data->taken != data->mapped)
 		return err_set(err, ERR_CORRUPT, "its sparse map is not that of its data");
-	if ((data->sparse || data->end < data->size) && ftruncate(data->fd, data->size) < 0) {
+	if (data->unpack->twin && data->size > 0)
+		twin_close(data->unpack->twin, data->size);
+	if ((data->sparse || data->end < data->size || data->unpack->twin) &&
+	    ftruncate(data->fd, data->size) < 0) {
 		(void)err_os(err, errno, "set size");
 		return data_write_failed(data, err);
 	}
@@ -99,6 +106,8 @@ int unpack_data(struct unpack *unpack, struct archive_entry *raw, int fd, struct
 
 	if (data_begin(&data, raw, err) < 0)
 		return -1;
+	if (unpack->twin && data.size > 0)
+		twin_open(unpack->twin, unpack->name.path.ptr, fd);
 	while ((got = archive_read_data_block(unpack->archive, &bytes, &len, &offset)) ==
 	       ARCHIVE_OK) {
 		if (data_take(&data, (struct str){bytes, len}, offset, err) < 0)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "layers/dirs_priv.h"
+#include "layers/twin_priv.h"
 #include "layers/unpack.h"
 
 struct archive;
@@ -70,6 +71,7 @@ void whiteouts_done(struct whiteouts *whiteouts);
 
 struct unpack {
 	struct source *tar;
+	struct twin *twin; /* or NULL */
 	uint64_t bytes_left;
 	uint64_t offset;   /* in the tar, of what follows lent */
 	struct str lent;   /* what the source gave last */
@@ -90,7 +92,14 @@ struct unpack {
 /* Make what the entry says, under the name in unpack->name. */
 int unpack_entry(struct unpack *unpack, struct archive_entry *raw, struct err *err) MUST_CHECK;
 
-/* Write an entry's data into its new file. */
+/*
+ * unpack_tar() without the bytes of files: they are compared with the twin's,
+ * and each file is a hole of their size.
+ */
+int unpack_outline(int treefd, struct source *tar, const struct unpack_limits *limits,
+		   struct twin *twin, struct err *err) MUST_CHECK;
+
+/* Write an entry's data into its new file, or compare it. */
 int unpack_data(struct unpack *unpack, struct archive_entry *raw, int fd, struct err *err)
 	MUST_CHECK;
 

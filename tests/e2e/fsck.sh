@@ -46,7 +46,11 @@ check "what was baked is clean" hearth fsck
 same "where there is no store nothing is damaged" "$(HEARTH_DATA=$work/none hearth fsck --json | jq .clean)" true
 said=$(hearth fsck --json)
 same "all of it was read" "$(jq '[.clean, .findings == [], .chunks > 10, .blobs > 4, .bytes > 3000000] | all' <<<"$said")" true
-holds "text says so in a line" "$(hearth fsck)" 'chunks, .* MB .*blobs: clean'
+same "layers and trees, too, and the sum is told" "$(jq '[.tarBytes > 3000000, .treeBytes > 3000000, .ms > 0,
+	.verifiedBytes == .bytes + .tarBytes + .treeBytes] | all' <<<"$said")" true
+said=$(hearth fsck)
+holds "text says so in a line" "$said" 'chunks, .* MB .*blobs: clean'
+holds "and the rate of all of it" "$said" 'read and verified .* MB in [0-9.]+s \(.*/s\): chunks .* MB, layers inflated .* MB, trees .* MB'
 
 layer=$(blob '.layers[2].digest')
 damage blobs "$work/out/blobs/sha256/${layer#*:}" 1000000

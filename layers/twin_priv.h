@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * twin_priv.h - a tree's files, compared with those of its tar while they come,
+ * so that each is read once and none is written.
+ *
+ * What cannot be read or has another name differs: whoever needs to know why
+ * unpacks the tar and compares the two.
+ *
+ * Memory: 16 bytes for each file, and a block.
+ */
+#pragma once
+
+#include "layers/base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct twin_pair;
+
+struct twin {
+	int treefd; /* borrowed */
+	bool differs;
+	uint64_t bytes; /* of the tree, that were read */
+	/* the files that were the same: */
+	struct twin_pair *pairs; /* owned */
+	size_t count;
+	/* the file that is compared now: */
+	int fd; /* -1 for none */
+	off_t at;
+	char *block; /* owned */
+};
+
+void twin_init(struct twin *twin, int treefd);
+void twin_done(struct twin *twin);
+
+/* The next file: its path in the tree, and the one of its size that stands for it. */
+void twin_open(struct twin *twin, const char *path, int freshfd);
+
+/* Its bytes, in order; between them are holes. */
+void twin_take(struct twin *twin, struct str bytes, off_t offset);
+void twin_close(struct twin *twin, off_t size);
+
+/* All files came. */
+void twin_sort(struct twin *twin);
+
+/* Whether what the file `fresh` stands for was the same as the tree's `inode`. */
+bool twin_has(const struct twin *twin, ino_t fresh, ino_t inode);
+
+static inline void auto_twin_release(struct twin *slot)
+{
+	twin_done(slot);
+}
+#define auto_twin AUTO(twin)
