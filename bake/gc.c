@@ -4,12 +4,22 @@
 
 #define LOG_MODULE "bake"
 #include "layers/base/log.h"
+#include "layers/reserve.h"
 
 #include <sys/statvfs.h>
 
 #define GC_ELBOW_BYTES ((uint64_t)16 * 1024 * 1024) /* a pass writes less */
 
-/* To remove a record or a blob takes space: on a full disk trees make it. */
+/* What was given up, or an older store has none of. */
+static void gc_renew_reserve(const struct gc_options *options)
+{
+	struct err why;
+
+	if (!options->dry_run && reserve_make(options->store, &why) < 0)
+		log_debug("no reserve why=\"%s\"", why.text);
+}
+
+/* To remove a record or a blob takes space: on a full disk the reserve is it, and trees make it. */
 static int gc_pass_on_full(const struct gc_options *options, struct gc_result *out, struct err *err)
 {
 	struct err why;
@@ -18,24 +28,34 @@ static int gc_pass_on_full(const struct gc_options *options, struct gc_result *o
 		return 0;
 	if (err->kind != ERR_FULL || options->dry_run)
 		return -1;
-	if (gc_press_trees(options, GC_ELBOW_BYTES, out, &why) < 0) {
+	if (reserve_give_up(options->store, &why) < 0 ||
+	    gc_press_trees(options, GC_ELBOW_BYTES, out, &why) < 0) {
 		*err = why;
 		return -1;
 	}
 	return gc_pass(options, out, err);
 }
 
-int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
+static int gc_collect(const struct gc_options *options, struct gc_result *out, struct err *err)
 {
 	const struct gc_policy *policy = &options->policy;
 
-	*out = (struct gc_result){0};
 	if (gc_pass_on_full(options, out, err) < 0 &&
 	    (err->kind != ERR_FULL || policy->min_free_bytes == 0))
 		return -1; /* of a full disk trees can go all the same */
 	if (policy->max_bytes == UINT64_MAX && policy->min_free_bytes == 0)
 		return 0;
 	return gc_press(options, out, err);
+}
+
+int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err)
+{
+	int result;
+
+	*out = (struct gc_result){0};
+	result = gc_collect(options, out, err);
+	gc_renew_reserve(options);
+	return result;
 }
 
 int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,

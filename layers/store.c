@@ -10,6 +10,7 @@
  * VERSION comes last, by rename, after everything else is synced: what dies at
  * 2 is made again from the start by the next one that may create.
  */
+#include "layers/reserve.h"
 #include "layers/store_priv.h"
 
 #include <fcntl.h>
@@ -286,7 +287,8 @@ static int store_make(struct store *store, struct err *err)
 		return err_os(err, errno, "open the directory above %s", store->path);
 	if (store_make_db(store, "meta", err) < 0 || store_make_db(store, "blobs", err) < 0 ||
 	    store_make_file(store, "blobs/sessions", STR(""), err) < 0 ||
-	    store_open_dirs(store, true, err) < 0 || fsync(root) < 0 ||
+	    store_open_dirs(store, true, err) < 0 || reserve_make(store, err) < 0 ||
+	    fsync(root) < 0 ||
 	    store_make_file(store, "VERSION.new", STR(STORE_VERSION_TEXT), err) < 0)
 		return -1;
 	if (renameat(root, "VERSION.new", root, "VERSION") < 0 || fsync(root) < 0 ||

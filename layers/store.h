@@ -6,7 +6,7 @@
  *	meta/ blobs/   LMDB: small JSON records; chunks and what names them
  *	trees/<hex>/   unpacked layers, by diff id      trash/   on their way out
  *	machines/<id>/ running machines                 tmp/     staging
- *	run/           sockets, locks, a machine's base VERSION  lock
+ *	run/           sockets, locks, a machine's base VERSION  lock  reserve
  *
  * Invariants: the directory is 0700 and ours (an image's setuid files lie in
  * it). VERSION is ours; a store of another format is ERR_CORRUPT with a

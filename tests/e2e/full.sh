@@ -10,19 +10,33 @@ kept=$(hearth bake "$work/kept.json" --tag kept:1 2>"$work/bake.log" | tail -n 1
 mkdir "$work/context"
 head -c 20000000 /dev/urandom >"$work/context/file"
 hearth context put "$work/context" >/dev/null
-dd if=/dev/zero of="$work/mnt/filler" bs=1M 2>/dev/null || true
-dd if=/dev/zero of="$work/mnt/filler" bs=4k oflag=append conv=notrunc 2>/dev/null || true
 
+fill() # to the last byte
+{
+	dd if=/dev/zero of="$work/mnt/filler" bs=1M oflag=append conv=notrunc 2>/dev/null || true
+	dd if=/dev/zero of="$work/mnt/filler" bs=4k oflag=append conv=notrunc 2>/dev/null || true
+}
 available() # bytes
 {
 	df --output=avail -B1 "$work/mnt" | tail -n 1
 }
+fill
+truncate -s -2M "$work/mnt/filler"
+tree=$(find "$HEARTH_DATA/trees" -name file -size +10000k)
+printf X | dd of="$tree" bs=1 seek=12345678 conv=notrunc 2>/dev/null
+said=$(hearth fsck --dry-run) || true
+holds "a tree that is wrong and has no room beside it is told" "$said" \
+	'^tree sha256:[0-9a-f]{64}: has no room beside it'
+holds "the others are looked at all the same" "$said" 'blobs: clean'
+same "and nothing is left in the trash" "$(ls "$HEARTH_DATA/trash")" ""
+fill
 check "the last byte is taken" test "$(available)" -lt 4096
 check "a collection makes the room that it needs itself" hearth gc --all
 check "and gives back what nothing names" test "$(available)" -gt 30000000
 same "what is tagged stayed" "$(hearth inspect kept:1 --json | jq -r .digest)" "$kept"
 same "and is cached" "$(hearth bake "$work/kept.json" 2>"$work/bake.log" | tail -n 1)" "$kept"
 check "the store is clean" hearth fsck
+check "the reserve was made again" test "$(stat -c %s "$HEARTH_DATA/reserve")" -eq 4194304
 
 # While one bake has filled the disk others go on, and so do they when it has failed.
 rm "$work/mnt/filler"
@@ -68,5 +82,17 @@ check "and how much is missing" test "$(jq .missingBytes <<<"$said")" -ge $((100
 check "all that no tag needs went" test "$(jq '.images | length' <<<"$said")" -ge 3
 same "what is tagged stayed" "$(hearth inspect kept:1 --json | jq -r .digest)" "$kept"
 check "whole" hearth export kept:1 "oci-archive:$work/kept.tar"
+
+# A disk that is full where there is no tree that could make room, either.
+rm -rf "$HEARTH_DATA"
+rm -f "$work/mnt/filler"
+hearth context put "$work/context" >/dev/null
+rm -rf "$HEARTH_DATA"/trees/*
+fill
+check "with no trees the last byte is taken" test "$(available)" -lt 4096
+check "the reserve makes the room that a collection needs" hearth gc --all
+check "and it gives back all" test "$(available)" -gt 15000000
+check "and makes the reserve again" test "$(stat -c %s "$HEARTH_DATA/reserve")" -eq 4194304
+check "that store is clean" hearth fsck
 nothing_left "nothing is left over on it"
 finish

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "layers/reserve.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RESERVE_NAME "reserve"
+
+static int reserve_fail(const struct store *store, int os, struct err *err)
+{
+	return err_os(err, os, "%s/" RESERVE_NAME, store_path(store));
+}
+
+int reserve_make(struct store *store, struct err *err)
+{
+	int root = store_dirfd(store, STORE_ROOT);
+	auto_close int fd = openat(root, RESERVE_NAME,
+				   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	int failed;
+
+	if (fd < 0)
+		return errno == ENOSPC || errno == EDQUOT ? 0 : reserve_fail(store, errno, err);
+	if (fallocate(fd, 0, 0, (off_t)RESERVE_BYTES) == 0)
+		return 1;
+	failed = errno;
+	/* A part of it is no use to a collection, and would be to others. */
+	if (unlinkat(root, RESERVE_NAME, 0) < 0 && errno != ENOENT)
+		return reserve_fail(store, errno, err);
+	if (failed == ENOSPC || failed == EDQUOT || failed == EOPNOTSUPP)
+		return 0;
+	return reserve_fail(store, failed, err);
+}
+
+int reserve_give_up(struct store *store, struct err *err)
+{
+	int root = store_dirfd(store, STORE_ROOT);
+
+	if (unlinkat(root, RESERVE_NAME, 0) < 0)
+		return errno == ENOENT ? 0 : reserve_fail(store, errno, err);
+	/* A journal has to be written before what it frees is free. */
+	return fsync(root) < 0 ? reserve_fail(store, errno, err) : 1;
+}
