@@ -32,7 +32,7 @@ ROWS = {row.__name__: row for row in (
     bakes.noop, bakes.thousand, bakes.uncached, bakes.deep, bakes.many,
     files.write, files.copy, files.scan, files.rebuild,
     transfers.pull, transfers.export, transfers.memory, transfers.slow,
-    stores.collect, stores.rounds, stores.survivors, stores.fsck,
+    stores.collect, stores.rounds, stores.survivors, stores.fsck, stores.fsck_baked,
     daemon.serve)}
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows: the store itself, filled by a program of the tests."""
+import json
 import time
 
-from measure import run
+from measure import run, said
 
 
 def collect(bench):
@@ -56,3 +57,18 @@ def fsck(bench):
     samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: rate(bench.hearth, "fsck", "--data", data),
                           **{"openssl sha256": lambda: rate("openssl", "dgst", "-sha256", data / "blobs/data.mdb")})
     bench.row("fsck of 1 GiB", samples, ("1,000 MB/s", lambda m: m["hearth"] >= 1000), "MB/s")
+
+
+def fsck_baked(bench):
+    """A store of layers that bakes made: chunks, the tars in them and their trees, beside who reads the same files once."""
+    data = bench.fresh("baked") / "data"
+    spec = bench.spec(["RUN seq 1 26000000 > /text", "RUN head -c 200000000 /dev/urandom > /random"], bench.base)
+    run(bench.hearth, "bake", spec, "--data", data)
+    check = [bench.hearth, "fsck", "--json", "--data", data]
+    whole = json.loads(said(*map(str, check)))["verifiedBytes"]
+    files = [path for name in ("text", "random") for path in (data / "trees").glob(f"*/{name}")]
+    size = sum(path.stat().st_size for path in files)
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: whole / 1e3 / run(*check),
+                          **{"openssl sha256": lambda: size / 1e3 / run("openssl", "dgst", "-sha256", *files),
+                             "cat": lambda: size / 1e3 / run("sh", "-c", 'cat "$@" | cat >/dev/null', "sh", *files)})
+    bench.row("fsck of a baked store", samples, ("1,000 MB/s", lambda m: m["hearth"] >= 1000), "MB/s")
