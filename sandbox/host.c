@@ -34,25 +34,26 @@ static bool host_is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
 }
 
-/* Look for one program where the system keeps them; whatever our own PATH says. */
-static bool host_find_program(const char *name, char path[static 256])
+bool host_find_program(const char *name, char path[static HOST_PROGRAM_MAX])
 {
 	static const char *const dirs[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
 					   "/usr/bin",        "/sbin",          "/bin"};
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		if (snprintf(path, 256, "%s/%s", dirs[i], name) < 256 && host_is_program(path))
+		if (snprintf(path, HOST_PROGRAM_MAX, "%s/%s", dirs[i], name) < HOST_PROGRAM_MAX &&
+		    host_is_program(path))
 			return true;
 	}
 	return false;
 }
 
-int host_find_runtime(const char *wanted, char path[static 256], struct err *err)
+int host_find_runtime(const char *wanted, char path[static HOST_PROGRAM_MAX], struct err *err)
 {
 	static const char *const known[] = {"crun", "runc"};
 
 	if (wanted && strchr(wanted, '/')) {
-		if (wanted[0] != '/' || snprintf(path, 256, "%s", wanted) >= 256 ||
+		if (wanted[0] != '/' ||
+		    snprintf(path, HOST_PROGRAM_MAX, "%s", wanted) >= HOST_PROGRAM_MAX ||
 		    !host_is_program(path))
 			return err_set(err, ERR_UNSUPPORTED, "runtime %s is not a program", wanted);
 		return 0;

@@ -27,8 +27,14 @@ struct host_check {
  */
 size_t host_examine(const char *data_dir, struct host_check checks[static HOST_CHECKS_MAX]);
 
+#define HOST_PROGRAM_MAX 256
+
+/* Look for one program where the system keeps them; whatever our own PATH says. */
+bool host_find_program(const char *name, char path[static HOST_PROGRAM_MAX]);
+
 /* The first runtime found: its absolute path. ERR_UNSUPPORTED says what to install. */
-int host_find_runtime(const char *wanted, char path[static 256], struct err *err) MUST_CHECK;
+int host_find_runtime(const char *wanted, char path[static HOST_PROGRAM_MAX], struct err *err)
+	MUST_CHECK;
 
 enum host_cgroups { HOST_CGROUPS_NONE, HOST_CGROUPS_V1, HOST_CGROUPS_V2, HOST_CGROUPS_HYBRID };
 

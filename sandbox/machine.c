@@ -5,6 +5,7 @@
  *	                made by          on disk                     mounted (privately)
  *	1 claimed       machine_open     machines/<slot>/ + flock    -
  *	2 ready         machine_open     ... up/ work/               /dev/shm/<id>/root
+ *	                                 or a file without a name    ... and volume, with up/ work/
  *	3 running       machine_run      ... and a cgroup <id>       ... and sysfs, the agent, /etc
  *	2 again         machine_run      ... without the cgroup
  *	4 detached      machine_detach   ... up/ is a difference     -
@@ -20,15 +21,18 @@
 #include "layers/base/fd.h"
 #include "layers/base/log.h"
 #include "layers/base/path.h"
+#include "layers/base/room.h"
 #include "sandbox/cgroup_priv.h"
 #include "sandbox/child_priv.h"
 #include "sandbox/host.h"
+#include "sandbox/volume_priv.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 /*
  * Where we mount: the data directory is closed to the machine's ids, and this
@@ -160,6 +164,35 @@ static int machine_mount_scratch(struct machine *machine, struct err *err)
 	return 0;
 }
 
+/* More than the disk has at all is no limit. */
+static bool machine_wants_volume(const struct machine *machine)
+{
+	struct statvfs fs;
+
+	return machine->limits.disk_bytes > 0 && fstatvfs(machine->slot.dirfd, &fs) == 0 &&
+	       machine->limits.disk_bytes / fs.f_frsize < fs.f_blocks;
+}
+
+static int machine_mount_volume(struct machine *machine, struct err *err)
+{
+	if (!machine_wants_volume(machine))
+		return 0;
+	machine->volumefd = volume_mount(machine->slot.dirfd, machine->limits.disk_bytes,
+					 machine->scratchfd, err);
+	if (machine->volumefd >= 0)
+		return 0;
+	if (err->kind != ERR_UNSUPPORTED)
+		return err_ctx(err, "a disk of limited size");
+	machine->unlimited = *err;
+	return 0;
+}
+
+/* What holds up/, work/ and all else that the stack makes. */
+static int machine_ownfd(const struct machine *machine)
+{
+	return machine->volumefd >= 0 ? machine->volumefd : machine->slot.dirfd;
+}
+
 /* What / is below the upper directory: the highest tree's, or its correction's. */
 static int machine_stat_lower(const struct machine *machine, struct stat *out, struct err *err)
 {
@@ -171,7 +204,7 @@ static int machine_stat_lower(const struct machine *machine, struct stat *out, s
 	if (count == 0)
 		return 0;
 	(void)stack_correction_name(count - 1, correction);
-	if (fstatat(machine->slot.dirfd, correction, out, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(machine_ownfd(machine), correction, out, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	if (fstatat(machine->stack.treesfd, digest_hex(&machine->diff_ids[count - 1], name), out,
 		    AT_SYMLINK_NOFOLLOW) < 0)
@@ -182,7 +215,7 @@ static int machine_stat_lower(const struct machine *machine, struct stat *out, s
 /* The upper directory is what the machine sees as /, so it starts as that is below. */
 static int machine_make_upper(const struct machine *machine, struct err *err)
 {
-	int ownfd = machine->slot.dirfd;
+	int ownfd = machine_ownfd(machine);
 	struct stat st;
 
 	if (machine_stat_lower(machine, &st, err) < 0)
@@ -200,7 +233,7 @@ static int machine_mount_root(struct machine *machine, struct err *err)
 	machine->stack = (struct stack){
 		.treesfd = machine->treesfd,
 		.basefd = machine->basefd,
-		.ownfd = machine->slot.dirfd,
+		.ownfd = machine_ownfd(machine),
 		.scratchfd = machine->scratchfd,
 		.diff_ids = machine->diff_ids,
 		.diff_id_count = machine->diff_id_count,
@@ -231,12 +264,13 @@ int machine_open(const struct machine_spec *spec, struct machine **out, struct e
 	machine->treesfd = -1;
 	machine->basefd = -1;
 	machine->scratchfd = -1;
+	machine->volumefd = -1;
 	machine->rootfd = -1;
 	machine->etc.dirfd = -1;
 	if (machine_copy_spec(machine, spec, err) < 0)
 		return err_ctx(err, "machine");
 	if (machine_claim(machine, err) < 0 || machine_mount_scratch(machine, err) < 0 ||
-	    machine_mount_root(machine, err) < 0)
+	    machine_mount_volume(machine, err) < 0 || machine_mount_root(machine, err) < 0)
 		return err_ctx(err, "machine");
 	*out = steal_ptr(&machine);
 	return 0;
@@ -264,7 +298,22 @@ int machine_as_root(struct machine *machine, machine_child_fn *fn, void *ctx,
 
 int machine_check_room(const struct machine *machine, struct err *err)
 {
-	return stack_check_room(&machine->stack, err);
+	return room_check(machine->slot.dirfd, STACK_ROOM_BYTES, err);
+}
+
+bool machine_has_volume(const struct machine *machine)
+{
+	return machine->volumefd >= 0;
+}
+
+bool machine_hit_disk(const struct machine *machine)
+{
+	return machine->volumefd >= 0 && volume_is_full(machine->volumefd);
+}
+
+const char *machine_disk_unlimited(const struct machine *machine)
+{
+	return machine->unlimited.kind ? machine->unlimited.text : NULL;
 }
 
 /* Let go of all that is mounted. The scratch directory goes as a whole. */
@@ -287,7 +336,9 @@ int machine_detach(struct machine *machine, int *out_dirfd, const char **out_nam
 	machine_unmount(machine);
 	if (stack_wait_idle(&machine->stack, MACHINE_IDLE_MS, err) < 0)
 		return err_ctx(err, "machine");
-	*out_dirfd = machine->slot.dirfd;
+	if (machine->volumefd >= 0 && volume_sync(machine->volumefd, err) < 0)
+		return err_ctx(err, "machine");
+	*out_dirfd = machine_ownfd(machine);
 	*out_name = "up";
 	return 0;
 }
@@ -340,6 +391,7 @@ void machine_close(struct machine *machine)
 	if (!machine)
 		return;
 	machine_unmount(machine);
+	auto_close_release(&machine->volumefd);
 	if (machine->scratchfd >= 0) {
 		(void)close(machine->scratchfd);
 		(void)umount2(machine->scratch, MNT_DETACH | UMOUNT_NOFOLLOW);

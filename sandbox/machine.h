@@ -30,12 +30,15 @@
 #include "layers/tree.h"
 #include "sandbox/network.h"
 
+#include <stdbool.h>
+
 struct machine;
 
 struct machine_limits {
 	uint64_t memory_bytes; /* 0 for none, here and below */
 	uint64_t cpu_millis;   /* 1,000 is one core */
 	uint64_t pids;         /* 0 for MACHINE_PIDS_DEFAULT */
+	uint64_t disk_bytes;   /* of what it writes to its root */
 };
 
 #define MACHINE_PIDS_DEFAULT 4096 /* a host has 32,768 by itself, and must outlive a fork bomb */
@@ -127,6 +130,24 @@ int machine_run(struct machine *machine, const struct machine_command *command, 
  */
 bool machine_hit_memory(const struct machine *machine);
 bool machine_hit_pids(const struct machine *machine);
+
+/*
+ * Whether its root is full to limits.disk_bytes. What was done there, that may
+ * have shaped, whatever its status says.
+ */
+bool machine_hit_disk(const struct machine *machine);
+
+/*
+ * Why limits.disk_bytes is not kept: this host has not what that needs. NULL where
+ * it is, or where there is none.
+ */
+const char *machine_disk_unlimited(const struct machine *machine);
+
+/*
+ * Whether its upper directory is in a file system of its own, for that limit: it
+ * cannot be renamed to be a tree.
+ */
+bool machine_has_volume(const struct machine *machine);
 
 /*
  * ERR_FULL where the disk has less than a MiB left for the machine: what a

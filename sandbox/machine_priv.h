@@ -29,6 +29,8 @@ struct machine {
 	int basefd; /* run/base, of all machines */
 	char scratch[MACHINE_PATH_MAX];
 	int scratchfd;
+	int volumefd;         /* of a limited disk, where up/ and work/ lie; else -1 */
+	struct err unlimited; /* why there is none although it was asked for */
 	int rootfd;
 	struct etc etc;
 	struct inner inner;

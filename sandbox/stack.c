@@ -170,7 +170,7 @@ static int stack_clone(int dirfd, int userns, int scratchfd, const char *name, s
 	return steal_fd(&fd);
 }
 
-int stack_check_room(const struct stack *stack, struct err *err)
+static int stack_check_room(const struct stack *stack, struct err *err)
 {
 	return room_check(stack->ownfd, STACK_ROOM_BYTES, err);
 }

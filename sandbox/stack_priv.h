@@ -62,9 +62,7 @@ const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
  */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
 
-/* ERR_FULL unless the disk that holds `up` takes another STACK_ROOM_BYTES. */
-#define STACK_ROOM_BYTES ((size_t)1024 * 1024)
-int stack_check_room(const struct stack *stack, struct err *err) MUST_CHECK;
+#define STACK_ROOM_BYTES ((size_t)1024 * 1024) /* a disk that takes no more is full */
 
 /* The trees alone, read-only, with natural owners; needs at least one. */
 int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;

@@ -11,7 +11,7 @@ set -euo pipefail
 build=(gcc libc6-dev cmake ninja-build pkg-config libarchive-dev libcurl4-openssl-dev libssl-dev
 	libjansson-dev liblmdb-dev libmicrohttpd-dev libzstd-dev libisal-dev libseccomp-dev
 	libnftables-dev libcap-dev libcmocka-dev)
-run=(crun ca-certificates)
+run=(crun ca-certificates e2fsprogs)
 example=(git python3 mmdebstrap umoci jq)
 test=("${example[@]}" runc clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev cppcheck
 	shellcheck universal-ctags binutils buildah skopeo podman docker-registry busybox-static attr

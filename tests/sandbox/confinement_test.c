@@ -7,6 +7,7 @@
 #include "sandbox/host.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -357,6 +358,110 @@ static void processor_time_has_a_ceiling(void **state)
 		1, "50000\n");
 }
 
+/* Those whose file lies in the rig's store. */
+static size_t count_loop_devices(const struct rig *rig)
+{
+	size_t count = 0;
+	glob_t found;
+
+	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &found) != 0)
+		return 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		auto_close int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC);
+		char path[4096] = "";
+
+		count += fd >= 0 && read(fd, path, sizeof(path) - 1) > 0 &&
+			 strncmp(path, rig->dir, strlen(rig->dir)) == 0;
+	}
+	globfree(&found);
+	return count;
+}
+
+static struct machine *open_limited(struct rig *rig, uint64_t disk_bytes)
+{
+	struct machine *machine = rig_open_machine(
+		rig, &rig->base, 1, (struct machine_limits){.disk_bytes = disk_bytes});
+
+	if (!machine_disk_unlimited(machine))
+		return machine;
+	print_message("this host cannot limit a disk: %s\n", machine_disk_unlimited(machine));
+	machine_close(machine);
+	skip();
+	return NULL;
+}
+
+static void a_disk_has_a_ceiling(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine) struct machine *machine = open_limited(rig, 16 << 20);
+
+	assert_true(machine_has_volume(machine));
+	assert_int_equal(count_loop_devices(rig), 1);
+	rig_expect(machine, "dd if=/dev/zero of=/x bs=1M count=15 2>/dev/null", 0, "");
+	assert_false(machine_hit_disk(machine));
+	rig_expect(machine, "dd if=/dev/zero of=/y bs=64k 2>&1 | (read m; echo $m)", 0,
+		   "dd: error writing '/y': No space left on device\n");
+	assert_true(machine_hit_disk(machine));
+	machine_close(steal_ptr(&machine));
+	assert_int_equal(count_loop_devices(rig), 0);
+}
+
+/* Owners are mapped there as they are on the disk of the store. */
+static void a_limited_disk_keeps_natural_owners(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine) struct machine *machine = open_limited(rig, 1 << 20);
+	struct stat st;
+	int fd;
+
+	rig_expect(machine,
+		   "echo kept >/kept; chown 7:9 /kept; chmod 4711 /kept; rm /bin/id; "
+		   "ls -n /kept /etc/passwd | while read m l u g r; do echo $m $u $g; done",
+		   0, "-rw-r--r-- 0 0\n-rws--x--x 7 9\n");
+	fd = rig_upper_of(machine);
+	assert_int_equal(fstatat(fd, "kept", &st, 0), 0);
+	assert_int_equal(st.st_uid, 7);
+	assert_int_equal(st.st_gid, 9);
+	assert_int_equal(st.st_mode, S_IFREG | 04711);
+	assert_int_equal(fstatat(fd, "bin/id", &st, AT_SYMLINK_NOFOLLOW), 0);
+	assert_true(S_ISCHR(st.st_mode)); /* a whiteout */
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static void nothing_of_a_limited_disk_is_left_by_a_failure(void **state)
+{
+	struct rig *rig = *state;
+	struct digest trees[2] = {rig->base};
+	const struct machine_spec spec = {.store = rig->store,
+					  .diff_ids = trees,
+					  .diff_id_count = 2,
+					  .network = NETWORK_NONE,
+					  .limits = {.disk_bytes = 16 << 20},
+					  .agent_path = AGENT_PATH};
+	size_t mounts = rig_count_own_mounts();
+	struct machine *machine = NULL;
+	struct err err = {0};
+
+	digest_of(STR("a tree that is not there"), &trees[1]);
+	assert_int_equal(machine_open(&spec, &machine, &err), -1);
+	assert_int_equal(count_loop_devices(rig), 0);
+	assert_int_equal(rig_count_own_mounts(), mounts);
+}
+
+static void more_than_the_disk_has_is_no_limit(void **state)
+{
+	struct rig *rig = *state;
+	AUTO(machine)
+	struct machine *machine = rig_open_machine(
+		rig, &rig->base, 1, (struct machine_limits){.disk_bytes = (uint64_t)1 << 50});
+
+	assert_false(machine_has_volume(machine));
+	assert_null(machine_disk_unlimited(machine));
+	assert_int_equal(count_loop_devices(rig), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +482,10 @@ int main(void)
 		cmocka_unit_test(processes_have_a_ceiling_unasked),
 		cmocka_unit_test(memory_has_a_ceiling),
 		cmocka_unit_test(processor_time_has_a_ceiling),
+		cmocka_unit_test(a_disk_has_a_ceiling),
+		cmocka_unit_test(a_limited_disk_keeps_natural_owners),
+		cmocka_unit_test(nothing_of_a_limited_disk_is_left_by_a_failure),
+		cmocka_unit_test(more_than_the_disk_has_is_no_limit),
 	};
 
 	if (!rig_is_possible())
