@@ -31,6 +31,7 @@ static void bake_task_limits(const struct bake *bake, struct task *task)
 		.memory_bytes = resources->memory_mb * MB,
 		.cpu_millis = (uint64_t)(resources->cpu * 1000 + 0.5),
 		.pids = resources->pids,
+		.disk_bytes = resources->disk_mb * MB,
 	};
 	task->timeout_ms = bake->spec->timeout_ms;
 	task->codec = bake->spec->compression;

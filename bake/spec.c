@@ -94,8 +94,6 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 		 json_is_string(mode) && strcmp(json_string_value(mode), "open") != 0},
 		{"network.egress.allow", json_array_size(json_object_get(egress, "allow")) > 0},
 		{"network.egress.deny", json_array_size(json_object_get(egress, "deny")) > 0},
-		{"resources.diskMb",
-		 json_is_integer(json_object_get(json_object_get(image, "resources"), "diskMb"))},
 	};
 
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
@@ -131,12 +129,15 @@ static int spec_read_resources(const json_t *image, const char *path, struct spe
 	json_t *resources = json_object_get(image, "resources");
 	int64_t memory = 0;
 	int64_t pids = 0;
+	int64_t disk = 0;
 
 	if (json_get_int(resources, at.text, "memoryMb", &memory, err) < 0 ||
-	    json_get_int(resources, at.text, "pids", &pids, err) < 0)
+	    json_get_int(resources, at.text, "pids", &pids, err) < 0 ||
+	    json_get_int(resources, at.text, "diskMb", &disk, err) < 0)
 		return -1;
 	out->resources.memory_mb = (uint64_t)memory;
 	out->resources.pids = (uint64_t)pids;
+	out->resources.disk_mb = (uint64_t)disk;
 	out->resources.cpu = json_number_value(json_object_get(resources, "cpu"));
 	return 0;
 }

@@ -27,6 +27,7 @@ struct spec_resources {
 	uint64_t memory_mb; /* 0: no limit, here and below */
 	double cpu;
 	uint64_t pids;
+	uint64_t disk_mb;
 };
 
 /* A secret that the steps ask for. */

@@ -73,6 +73,7 @@ json_t *task_format(const struct task *task)
 	json_set_size(value, "memoryBytes", task->limits.memory_bytes);
 	json_set_size(value, "cpuMillis", task->limits.cpu_millis);
 	json_set_size(value, "pids", task->limits.pids);
+	json_set_size(value, "diskBytes", task->limits.disk_bytes);
 	json_set_int(value, "timeoutMs", task->timeout_ms);
 	json_set_size(value, "mapBytes", task->store_map_bytes);
 	json_set_text(value, "codec", layer_codec_name(task->codec));
@@ -186,6 +187,7 @@ static int parse_numbers(const json_t *object, struct task *task, struct err *er
 	int64_t memory;
 	int64_t cpu;
 	int64_t pids;
+	int64_t disk;
 	int64_t map;
 
 	if (json_need_int(object, "", "kind", &kind, err) < 0 ||
@@ -193,6 +195,7 @@ static int parse_numbers(const json_t *object, struct task *task, struct err *er
 	    json_need_int(object, "", "memoryBytes", &memory, err) < 0 ||
 	    json_need_int(object, "", "cpuMillis", &cpu, err) < 0 ||
 	    json_need_int(object, "", "pids", &pids, err) < 0 ||
+	    json_need_int(object, "", "diskBytes", &disk, err) < 0 ||
 	    json_need_int(object, "", "timeoutMs", &task->timeout_ms, err) < 0 ||
 	    json_need_int(object, "", "mapBytes", &map, err) < 0 ||
 	    json_get_bool(object, "", "fresh", &task->fresh, err) < 0)
@@ -202,6 +205,7 @@ static int parse_numbers(const json_t *object, struct task *task, struct err *er
 	task->limits.memory_bytes = (uint64_t)memory;
 	task->limits.cpu_millis = (uint64_t)cpu;
 	task->limits.pids = (uint64_t)pids;
+	task->limits.disk_bytes = (uint64_t)disk;
 	task->store_map_bytes = (uint64_t)map;
 	return 0;
 }

@@ -86,7 +86,13 @@ static int work_open_machine(struct step_work *work, struct err *err)
 		abort();
 	for (size_t i = 0; i < task->layer_count; i++)
 		diff_ids[i] = task->layers[i].diff_id;
-	return machine_open(&spec, &work->machine, err);
+	if (machine_open(&spec, &work->machine, err) < 0)
+		return -1;
+	if (machine_disk_unlimited(work->machine))
+		(void)dprintf(hub_log_fd(work->hub),
+			      "hearth: warning: resources.diskMb does not limit this step: %s\n",
+			      machine_disk_unlimited(work->machine));
+	return 0;
 }
 
 /* The store is opened behind the door: a rename does not cross mount namespaces. */
@@ -191,7 +197,7 @@ static int work_run(struct step_work *work, struct err *err)
 	return 0;
 }
 
-static int work_execute(struct step_work *work, struct err *err)
+static int work_do(struct step_work *work, struct err *err)
 {
 	switch (work->task.kind) {
 	case INSTRUCTION_RUN:
@@ -205,6 +211,29 @@ static int work_execute(struct step_work *work, struct err *err)
 		break;
 	}
 	return err_set(err, ERR_INVALID, "ENV needs no worker");
+}
+
+/* Whatever it makes of that: a command may pass over it, and a limit is in no key. */
+static int work_reached_disk(const struct step_work *work, struct err *err)
+{
+	uint64_t mb = work->task.limits.disk_bytes >> 20;
+
+	if (work->task.kind == INSTRUCTION_RUN)
+		return err_set(err, ERR_STEP,
+			       "the command ended with exit code %d: the step reached its disk "
+			       "limit of %" PRIu64 " MB (resources.diskMb)",
+			       work->exit_code, mb);
+	return err_set(err, ERR_STEP,
+		       "the step reached its disk limit of %" PRIu64 " MB (resources.diskMb)", mb);
+}
+
+static int work_execute(struct step_work *work, struct err *err)
+{
+	int result = work_do(work, err);
+
+	if (result < 0 && err->kind != ERR_STEP && err->kind != ERR_FULL)
+		return -1;
+	return machine_hit_disk(work->machine) ? work_reached_disk(work, err) : result;
 }
 
 static int work_diff(struct step_work *work, int dirfd, const char *name, struct err *err)
@@ -250,7 +279,7 @@ static void work_fill_record(struct step_work *work)
 		record->content = work->diff.content;
 }
 
-/* Whether the new layer's tree is worth a place, as far as can be seen. 1, 0 or -1. */
+/* Whether the new layer's tree can be placed and is worth it, as far as is seen. 1, 0 or -1. */
 static int work_wants_tree(struct step_work *work, struct err *err)
 {
 	const struct step_record *record = &work->record;
@@ -258,7 +287,7 @@ static int work_wants_tree(struct step_work *work, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
-	if (record->empty)
+	if (record->empty || machine_has_volume(work->machine))
 		return 0;
 	if (meta_begin(work->store, META_READ, &meta, err) < 0)
 		return -1;

@@ -55,7 +55,8 @@ static void an_image_alone_will_do(void **state)
 	static const char text[] =
 		"{\"base\": \"scratch\", \"platform\": \"linux/arm64/v8\", \"context\": \"src\","
 		" \"timeoutMs\": 5000, \"compression\": \"gzip\", \"reproducible\": true,"
-		" \"resources\": {\"cpu\": 1.5, \"memoryMb\": 512, \"pids\": 100},"
+		" \"resources\": {\"cpu\": 1.5, \"memoryMb\": 512, \"pids\": 100,"
+		" \"diskMb\": 7},"
 		" \"secrets\": [], \"push\": [\"r.com/a:1\"], \"cache\": {}, \"steps\": null,"
 		" \"network\": {\"egress\": {\"mode\": \"open\"}},"
 		" \"rebake\": {\"cron\": \"0 3 * * *\", \"jitterMs\": 60000}}";
@@ -77,6 +78,7 @@ static void an_image_alone_will_do(void **state)
 	assert_int_equal(spec.rebake.jitter_ms, 60000);
 	assert_int_equal(spec.resources.memory_mb, 512);
 	assert_int_equal(spec.resources.pids, 100);
+	assert_int_equal(spec.resources.disk_mb, 7);
 	assert_true(spec.resources.cpu > 1.4 && spec.resources.cpu < 1.6);
 }
 
@@ -195,7 +197,6 @@ static const struct {
 	 "network.egress.mode"},
 	{IMAGE("\"network\": {\"egress\": {\"mode\": \"open\", \"deny\": [\"x\"]}}"),
 	 ERR_UNSUPPORTED, "network.egress.deny"},
-	{IMAGE("\"resources\": {\"diskMb\": 5}"), ERR_UNSUPPORTED, "resources.diskMb"},
 	{"{\"slug\": \"a\", \"sandbox\": {\"image\": {\"base\": \"scratch\", \"cache\": "
 	 "{\"to\": [\"x\"]}}}}",
 	 ERR_UNSUPPORTED, "sandbox.image.cache: not supported yet"},

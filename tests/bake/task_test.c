@@ -51,7 +51,10 @@ static void a_task_arrives_as_it_was_sent(void **state)
 		.network = NETWORK_OPEN,
 		.hosts = &host,
 		.host_count = 1,
-		.limits = {.memory_bytes = 1 << 30, .cpu_millis = 1500, .pids = 9},
+		.limits = {.memory_bytes = 1 << 30,
+			   .cpu_millis = 1500,
+			   .pids = 9,
+			   .disk_bytes = 5 << 20},
 		.timeout_ms = 3600000,
 		.codec = LAYER_GZIP,
 		.agent_path = "/libexec/hearth-agent",
@@ -103,6 +106,7 @@ static void a_task_arrives_as_it_was_sent(void **state)
 	assert_int_equal(back.host_count, 1);
 	assert_memory_equal(&back.hosts[0], &host, sizeof(host));
 	assert_int_equal(back.limits.cpu_millis, 1500);
+	assert_int_equal(back.limits.disk_bytes, 5 << 20);
 	assert_int_equal(back.store_map_bytes, task.store_map_bytes);
 	assert_int_equal(back.codec, LAYER_GZIP);
 	assert_true(back.fresh);

@@ -4,7 +4,7 @@
 
 With --pids, only the numbers of its processes, and what they were called.
 
-Looked for: staged files, machines, step sockets, mounts, cgroups, a runtime's state, and any process (a zombie too) that runs our
+Looked for: staged files, machines, step sockets, mounts, loop devices, cgroups, a runtime's state, and any process (a zombie too) that runs our
 programs on this data directory, holds a file of it, belongs to one of its machines, or lives in a mount namespace where it is mounted.
 A namespace lives as long as one of these processes or mounts.
 """
@@ -72,6 +72,9 @@ def found(data):
         if os.path.isdir(f"{data}/{name}"):
             yield from (f"{name}/{entry}" for entry in sorted(os.listdir(f"{data}/{name}")))
     yield from (f"mount {line}" for line in read(Path("/proc/self/mountinfo")).splitlines() if data in line)
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        if data in read(backing):
+            yield f"loop device {backing} {read(backing)}"
     for process, how in processes(data):
         yield f"process {process.name} ({how}): {read(process / 'cmdline')[:200]!r}"
     ours = machine_prefix(data)
