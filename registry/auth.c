@@ -295,7 +295,7 @@ int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err
 }
 
 /* The best of all challenges of an answer: a token, else Basic where we have a password. */
-static bool challenge_pick(const struct auth *auth, const struct http_response *response,
+static bool challenge_pick(const struct auth *auth, const struct http_reply *response,
 			   struct challenge *out)
 {
 	struct str headers = buf_str(&response->headers);
@@ -406,7 +406,7 @@ static int auth_use_bearer(struct auth *auth, struct http *http, const char *que
 }
 
 int auth_renew(struct auth *auth, struct http *http, const char *base,
-	       const struct http_response *response, const struct grant *used, struct err *err)
+	       const struct http_reply *response, const struct grant *used, struct err *err)
 {
 	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
 	struct challenge challenge;

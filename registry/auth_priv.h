@@ -52,7 +52,7 @@ int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err
  * ERR_DENIED (a realm that is not trusted), or as the token service fails.
  */
 int auth_renew(struct auth *auth, struct http *http, const char *base,
-	       const struct http_response *response, const struct grant *used, struct err *err)
+	       const struct http_reply *response, const struct grant *used, struct err *err)
 	MUST_CHECK;
 
 /* Whether credentials for the registry may be sent to a realm; both are URLs. */

@@ -22,7 +22,7 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 					       .name = name,
 					       .document = true,
 					       .accept = FETCH_ACCEPT};
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	struct err ignored;
 	bool strayed;
 	int result = remote_try(remote, http, &request, &response, &strayed, err);
@@ -39,7 +39,7 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 }
 
 /* Without its parameters: "; charset=utf-8" says nothing about JSON. */
-static struct str media_type_of(const struct http_response *response)
+static struct str media_type_of(const struct http_reply *response)
 {
 	struct str type = http_header(response, "Content-Type");
 	const char *end = type.len ? memchr(type.ptr, ';', type.len) : NULL;
@@ -52,7 +52,7 @@ static struct str media_type_of(const struct http_response *response)
 }
 
 /* What the registry said of a manifest beside its bytes has to agree with them. */
-static int fetch_check_manifest(const struct http_response *response, struct str text,
+static int fetch_check_manifest(const struct http_reply *response, struct str text,
 				const struct digest *digest, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
@@ -82,12 +82,13 @@ int fetch_manifest(struct remote *remote, struct http *http, const char *name, s
 		   struct digest *out_digest, struct err *err)
 {
 	struct buf_sink body = BUF_SINK(out);
-	const struct remote_request request = {.kind = "manifests",
+	const struct remote_request request = {.method = HTTP_GET,
+					       .kind = "manifests",
 					       .name = name,
 					       .document = true,
 					       .accept = FETCH_ACCEPT,
 					       .body = &body.sink};
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	struct retry retry = remote_retry(remote);
 
 	for (;;) {
@@ -111,7 +112,7 @@ struct blob_body {
 	struct sink sink;
 	struct sink *out;
 	const struct descriptor *blob;
-	const struct http_response *response;
+	const struct http_reply *response;
 	uint64_t done; /* bytes that `out` has */
 	uint64_t skip; /* bytes of this answer that `out` has already */
 	bool begun;    /* this answer's headers were judged */
@@ -179,10 +180,11 @@ static int blob_body_write(struct sink *sink, struct str bytes, struct err *err)
  * what was wrong with this one), -1.
  */
 static int fetch_blob_once(struct remote *remote, struct http *http, const char *name,
-			   struct blob_body *body, struct http_response *response, struct err *err)
+			   struct blob_body *body, struct http_reply *response, struct err *err)
 {
 	char range[64];
-	struct remote_request request = {.kind = "blobs", .name = name, .body = &body->sink};
+	struct remote_request request = {
+		.method = HTTP_GET, .kind = "blobs", .name = name, .body = &body->sink};
 	bool strayed;
 	int result;
 
@@ -212,7 +214,7 @@ static int fetch_blob_once(struct remote *remote, struct http *http, const char 
 int fetch_blob(struct remote *remote, struct http *http, const struct descriptor *blob,
 	       struct sink *out, struct err *err)
 {
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	struct blob_body body = {
 		.sink = {blob_body_write}, .out = out, .blob = blob, .response = &response};
 	struct retry retry = remote_retry(remote);

@@ -93,8 +93,8 @@ int http_wait_readable(const struct http *http, int fd, struct err *err)
 	return readable < 0 ? -1 : 0;
 }
 
-static void http_begin(struct http *http, const struct http_request *request,
-		       struct http_response *response)
+static void http_begin(struct http *http, const struct http_call *request,
+		       struct http_reply *response)
 {
 	http->request = request;
 	http->response = response;
@@ -108,7 +108,7 @@ static void http_begin(struct http *http, const struct http_request *request,
 	http->bytes = http->bytes_then = 0;
 	http->begun_ms = http->since_ms = clock_monotonic_ms();
 	response->status = 0;
-	response->headers.max = HTTP_HEADERS_MAX;
+	response->headers.max = HTTP_REPLY_HEADERS_MAX;
 	response->error_body.max = HTTP_ERROR_BODY_MAX;
 	buf_clear(&response->headers);
 	buf_clear(&response->error_body);
@@ -232,7 +232,7 @@ static int http_explain(struct http *http, CURLcode code, struct err *err)
 /* Where the answer points, whatever its status is. */
 static void http_note_location(struct http *http)
 {
-	struct http_response *response = http->response;
+	struct http_reply *response = http->response;
 	struct str location = http_header(response, "Location");
 	auto_buf struct buf joined = BUF_INIT(HTTP_URL_MAX);
 	struct err ignored;
@@ -244,7 +244,7 @@ static void http_note_location(struct http *http)
 
 static void http_note_answer(struct http *http)
 {
-	struct http_response *response = http->response;
+	struct http_reply *response = http->response;
 	curl_off_t seconds = 0;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
@@ -275,7 +275,7 @@ static int http_transfer(struct http *http, struct err *err)
 	return 0;
 }
 
-int http_send(struct http *http, const struct http_request *request, struct http_response *response,
+int http_send(struct http *http, const struct http_call *request, struct http_reply *response,
 	      struct err *err)
 {
 	int result;

@@ -16,7 +16,7 @@ static size_t http_took(size_t len, int result)
 static size_t http_on_header(char *bytes, size_t one, size_t len, void *ctx)
 {
 	struct http *http = ctx;
-	struct http_response *response = http->response;
+	struct http_reply *response = http->response;
 	struct str line = {bytes, len * one};
 	int result;
 
@@ -28,12 +28,12 @@ static size_t http_on_header(char *bytes, size_t one, size_t len, void *ctx)
 	while (line.len > 0 && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
 		line.len--;
 	result =
-		http->header_bytes > HTTP_HEADERS_MAX
+		http->header_bytes > HTTP_REPLY_HEADERS_MAX
 			? -1
 			: buf_addf(&response->headers, &http->failure, STR_FMT "\n", STR_ARG(line));
 	if (result < 0)
 		(void)err_set(&http->failure, ERR_LIMIT, "headers of more than %zu bytes",
-			      HTTP_HEADERS_MAX);
+			      HTTP_REPLY_HEADERS_MAX);
 	return http_took(len * one, result);
 }
 
@@ -54,7 +54,7 @@ static int http_keep_error(struct http *http, struct str bytes)
 
 static int http_give(struct http *http, struct str bytes)
 {
-	struct http_response *response = http->response;
+	struct http_reply *response = http->response;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
 	if (response->status != 200 && response->status != 206)
@@ -111,9 +111,9 @@ static size_t http_on_send(char *out, size_t one, size_t len, void *ctx)
 	return n == 0 ? CURL_READFUNC_ABORT : n;
 }
 
-static void http_add_header(struct http *http, const char *name, const char *value)
+static void http_put_header(struct http *http, const char *name, const char *value)
 {
-	auto_buf struct buf line = BUF_INIT(HTTP_HEADERS_MAX);
+	auto_buf struct buf line = BUF_INIT(HTTP_REPLY_HEADERS_MAX);
 	struct curl_slist *longer;
 	struct err err;
 
@@ -125,28 +125,28 @@ static void http_add_header(struct http *http, const char *name, const char *val
 	http->headers = longer;
 }
 
-static void http_set_headers(struct http *http, const struct http_request *request)
+static void http_set_headers(struct http *http, const struct http_call *request)
 {
-	http_add_header(http, "Accept-Encoding", "identity");
+	http_put_header(http, "Accept-Encoding", "identity");
 	if (request->accept)
-		http_add_header(http, "Accept", request->accept);
+		http_put_header(http, "Accept", request->accept);
 	if (request->range) {
 		char range[64];
 
 		(void)snprintf(range, sizeof(range), "bytes=%s", request->range);
-		http_add_header(http, "Range", range);
+		http_put_header(http, "Range", range);
 	}
 	if (request->content_type)
-		http_add_header(http, "Content-Type", request->content_type);
+		http_put_header(http, "Content-Type", request->content_type);
 	if (request->content_range)
-		http_add_header(http, "Content-Range", request->content_range);
+		http_put_header(http, "Content-Range", request->content_range);
 	/* Not every server says 100, and waiting for it takes a second each time. */
 	if (request->upload)
-		http_add_header(http, "Expect", "");
+		http_put_header(http, "Expect", "");
 	(void)curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers);
 }
 
-static void http_set_credential(CURL *easy, const struct http_request *request)
+static void http_set_credential(CURL *easy, const struct http_call *request)
 {
 	if (!secret_is_empty(request->bearer)) {
 		(void)curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
@@ -159,18 +159,15 @@ static void http_set_credential(CURL *easy, const struct http_request *request)
 	}
 }
 
-static void http_set_method(struct http *http, const struct http_request *request)
+static void http_set_method(struct http *http, const struct http_call *request)
 {
-	static const char *const names[] = {
-		[HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",
-		[HTTP_PUT] = "PUT", [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
-	};
 	CURL *easy = http->easy;
 
 	if (request->method == HTTP_HEAD)
 		(void)curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
 	else if (request->method != HTTP_GET)
-		(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, names[request->method]);
+		(void)curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST,
+				       http_method_name(request->method));
 	if (request->method == HTTP_GET || request->method == HTTP_HEAD ||
 	    request->method == HTTP_DELETE)
 		return;
@@ -181,7 +178,7 @@ static void http_set_method(struct http *http, const struct http_request *reques
 	(void)curl_easy_setopt(easy, CURLOPT_READDATA, http);
 }
 
-void http_easy_prepare(struct http *http, const struct http_request *request)
+void http_easy_prepare(struct http *http, const struct http_call *request)
 {
 	CURL *easy = http->easy;
 

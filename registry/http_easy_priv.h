@@ -17,8 +17,8 @@ struct http {
 	CURLM *multi;
 	char why[CURL_ERROR_SIZE];
 	/* of the request that is being sent: */
-	const struct http_request *request;
-	struct http_response *response;
+	const struct http_call *request;
+	struct http_reply *response;
 	struct curl_slist *headers;
 	struct err failure;  /* of a callback of ours */
 	size_t header_bytes; /* with those of informational answers */
@@ -32,4 +32,4 @@ struct http {
 };
 
 /* Tell the easy handle all of a request; http->headers is to be freed after it. */
-void http_easy_prepare(struct http *http, const struct http_request *request);
+void http_easy_prepare(struct http *http, const struct http_call *request);

@@ -29,7 +29,7 @@ bool http_header_next(struct str *rest, const char *name, struct str *out)
 	return false;
 }
 
-struct str http_header(const struct http_response *response, const char *name)
+struct str http_header(const struct http_reply *response, const char *name)
 {
 	struct str rest = buf_str(&response->headers);
 	struct str value;
@@ -37,7 +37,7 @@ struct str http_header(const struct http_response *response, const char *name)
 	return http_header_next(&rest, name, &value) ? value : STR("");
 }
 
-void http_response_done(struct http_response *response)
+void http_reply_done(struct http_reply *response)
 {
 	buf_done(&response->headers);
 	buf_done(&response->error_body);

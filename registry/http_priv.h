@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_priv.h - one request and its answer, over libcurl.
+ * http_priv.h - one request and its answer, over libcurl, as a client: a call
+ * and its reply (the request and the response of layers/base/http.h are a
+ * server's).
  *
  * A struct http is a pool of connections that belongs to one thread. It sends
  * what it is told to, once: no redirect is followed, no request repeated and no
@@ -16,14 +18,15 @@
 #pragma once
 
 #include "layers/base/cancel.h"
+#include "layers/base/http.h"
 #include "layers/base/secret.h"
 #include "layers/base/sink.h"
 
 #include <stdint.h>
 
-#define HTTP_HEADERS_MAX ((size_t)64 * 1024)   /* of all answers to one request */
-#define HTTP_ERROR_BODY_MAX ((size_t)8 * 1024) /* enough for any list of errors */
-#define HTTP_URL_MAX ((size_t)16 * 1024)       /* signed URLs are long */
+#define HTTP_REPLY_HEADERS_MAX ((size_t)64 * 1024) /* of all answers to one request */
+#define HTTP_ERROR_BODY_MAX ((size_t)8 * 1024)     /* enough for any list of errors */
+#define HTTP_URL_MAX ((size_t)16 * 1024)           /* signed URLs are long */
 #define HTTP_STALL_BYTES 1024
 #define HTTP_CONNECT_MS 15000
 #define HTTP_STALL_MS 30000
@@ -50,8 +53,6 @@ void http_close(struct http *http);
 int http_wait(const struct http *http, int64_t ms, struct err *err) MUST_CHECK;
 int http_wait_readable(const struct http *http, int fd, struct err *err) MUST_CHECK;
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE };
-
 /* A body that is sent: `size` bytes of a source, which can begin again. */
 struct http_upload {
 	struct source source;
@@ -59,7 +60,7 @@ struct http_upload {
 	int (*rewind)(struct http_upload *upload, struct err *err);
 };
 
-struct http_request {
+struct http_call {
 	const char *url;
 	enum http_method method;
 	bool direct;        /* by no proxy: the host is this one */
@@ -75,7 +76,7 @@ struct http_request {
 	struct http_upload *upload; /* POST, PUT, PATCH; NULL sends an empty body */
 };
 
-struct http_response {
+struct http_reply {
 	long status;                 /* 0 where none arrived */
 	struct buf headers;          /* "Name: value\n" each, of the last response */
 	struct buf error_body;       /* of any other status, as far as it fits */
@@ -90,20 +91,20 @@ struct http_response {
  * ERR_TIMEOUT, ERR_LIMIT (headers), ERR_CANCELLED, or what the sink failed with.
  * *response is valid in both cases, and may be used again.
  */
-int http_send(struct http *http, const struct http_request *request, struct http_response *response,
+int http_send(struct http *http, const struct http_call *request, struct http_reply *response,
 	      struct err *err) MUST_CHECK;
 
 /* The value of a header, by its name in any case, or "". */
-struct str http_header(const struct http_response *response, const char *name);
+struct str http_header(const struct http_reply *response, const char *name);
 
 /* The same for one that may come several times: *rest starts as the headers. */
 bool http_header_next(struct str *rest, const char *name, struct str *out);
 
-void http_response_done(struct http_response *response);
+void http_reply_done(struct http_reply *response);
 
 DEFINE_AUTO(http, struct http *, http_close);
-static inline void auto_http_response_release(struct http_response *slot)
+static inline void auto_http_reply_release(struct http_reply *slot)
 {
-	http_response_done(slot);
+	http_reply_done(slot);
 }
-#define auto_http_response AUTO(http_response)
+#define auto_http_reply AUTO(http_reply)

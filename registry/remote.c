@@ -117,7 +117,7 @@ static int remote_way_start(const struct remote *remote, const struct remote_req
 }
 
 /* One that keeps method and body, where there is more to keep than GET and HEAD. */
-static bool is_redirect(const struct remote_request *request, const struct http_response *response)
+static bool is_redirect(const struct remote_request *request, const struct http_reply *response)
 {
 	long status = response->status;
 
@@ -130,7 +130,7 @@ static bool is_redirect(const struct remote_request *request, const struct http_
 }
 
 /* Go where the answer points. Once away from the registry, its proof stays behind. */
-static int remote_way_follow(struct remote_way *way, const struct http_response *response,
+static int remote_way_follow(struct remote_way *way, const struct http_reply *response,
 			     struct err *err)
 {
 	struct url from;
@@ -151,17 +151,17 @@ static int remote_way_follow(struct remote_way *way, const struct http_response 
 
 static int remote_send_one(struct remote *remote, struct http *http, const struct remote_way *way,
 			   const struct remote_request *request, const struct grant *grant,
-			   struct http_response *response, struct err *err)
+			   struct http_reply *response, struct err *err)
 {
-	struct http_request send = {.url = way->url.ptr,
-				    .method = request->method,
-				    .document = request->document,
-				    .accept = request->accept,
-				    .range = request->range,
-				    .content_type = request->content_type,
-				    .content_range = request->content_range,
-				    .body = request->body,
-				    .upload = request->upload};
+	struct http_call send = {.url = way->url.ptr,
+				 .method = request->method,
+				 .document = request->document,
+				 .accept = request->accept,
+				 .range = request->range,
+				 .content_type = request->content_type,
+				 .content_range = request->content_range,
+				 .body = request->body,
+				 .upload = request->upload};
 	int64_t wait_ms = atomic_load(&remote->not_before_ms) - clock_monotonic_ms();
 	struct url url;
 
@@ -180,7 +180,7 @@ static int remote_send_one(struct remote *remote, struct http *http, const struc
 
 /* A server of this host that turns out to want TLS gets it, by whichever thread hears it. */
 static bool remote_guess_again(struct remote *remote, const struct remote_way *way,
-			       const struct http_response *response)
+			       const struct http_reply *response)
 {
 	struct str body = buf_str(&response->error_body);
 
@@ -196,7 +196,7 @@ static bool remote_guess_again(struct remote *remote, const struct remote_way *w
  * a token where there was none, with a new one where the old one was refused.
  */
 static int remote_step(struct remote *remote, struct http *http, struct remote_way *way,
-		       const struct remote_request *request, struct http_response *response,
+		       const struct remote_request *request, struct http_reply *response,
 		       struct err *err)
 {
 	auto_buf struct buf base = BUF_INIT(HTTP_URL_MAX);
@@ -219,7 +219,7 @@ static int remote_step(struct remote *remote, struct http *http, struct remote_w
 }
 
 int remote_try(struct remote *remote, struct http *http, const struct remote_request *request,
-	       struct http_response *response, bool *out_strayed, struct err *err)
+	       struct http_reply *response, bool *out_strayed, struct err *err)
 {
 	struct remote_way way = {.url = BUF_INIT(HTTP_URL_MAX)};
 	int result;
@@ -237,7 +237,7 @@ int remote_try(struct remote *remote, struct http *http, const struct remote_req
 }
 
 /* The registry asked everyone to wait: the other threads hear of it here. */
-static void remote_hold_back(struct remote *remote, const struct http_response *response)
+static void remote_hold_back(struct remote *remote, const struct http_reply *response)
 {
 	int64_t ms = response->retry_after_ms;
 
@@ -246,14 +246,14 @@ static void remote_hold_back(struct remote *remote, const struct http_response *
 	atomic_store(&remote->not_before_ms, clock_monotonic_ms() + ms);
 }
 
-int remote_refused(const struct remote *remote, const struct http_response *response,
-		   const char *what, struct err *err)
+int remote_refused(const struct remote *remote, const struct http_reply *response, const char *what,
+		   struct err *err)
 {
 	return refusal_explain(response->status, buf_str(&response->error_body),
 			       auth_has_credentials(remote->auth), what, err);
 }
 
-bool remote_failed(struct remote *remote, const struct http_response *response, int result,
+bool remote_failed(struct remote *remote, const struct http_reply *response, int result,
 		   bool strayed, const char *what, struct err *err)
 {
 	if (result < 0)
@@ -271,7 +271,7 @@ struct retry remote_retry(const struct remote *remote)
 }
 
 int remote_send(struct remote *remote, struct http *http, const struct remote_request *request,
-		const char *what, struct http_response *response, struct err *err)
+		const char *what, struct http_reply *response, struct err *err)
 {
 	struct retry retry = remote_retry(remote);
 

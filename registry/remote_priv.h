@@ -48,7 +48,7 @@ struct remote_request {
 	const char *kind; /* "manifests", "blobs" */
 	const char *name; /* a tag or a digest */
 	const char *url;  /* in place of both: where the registry sent us; or NULL */
-	bool document;    /* as http_request has it */
+	bool document;    /* as http_call has it */
 	const char *accept;
 	const char *range;
 	const char *content_type;
@@ -62,18 +62,18 @@ struct remote_request {
  * *out_strayed: it is another host's.
  */
 int remote_try(struct remote *remote, struct http *http, const struct remote_request *request,
-	       struct http_response *response, bool *out_strayed, struct err *err) MUST_CHECK;
+	       struct http_reply *response, bool *out_strayed, struct err *err) MUST_CHECK;
 
 /*
  * After a try that returned `result` and is no success: fill *err, and say
  * whether to try again. what was asked for, in words.
  */
-bool remote_failed(struct remote *remote, const struct http_response *response, int result,
+bool remote_failed(struct remote *remote, const struct http_reply *response, int result,
 		   bool strayed, const char *what, struct err *err);
 
 /* Fill *err for an answer that is final. Always -1. */
-int remote_refused(const struct remote *remote, const struct http_response *response,
-		   const char *what, struct err *err);
+int remote_refused(const struct remote *remote, const struct http_reply *response, const char *what,
+		   struct err *err);
 
 /* How often, and how soon, this remote is tried again. */
 struct retry remote_retry(const struct remote *remote);
@@ -83,6 +83,6 @@ struct retry remote_retry(const struct remote *remote);
  * status, or -1.
  */
 int remote_send(struct remote *remote, struct http *http, const struct remote_request *request,
-		const char *what, struct http_response *response, struct err *err) MUST_CHECK;
+		const char *what, struct http_reply *response, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(remote, struct remote *, remote_close);

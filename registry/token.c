@@ -72,9 +72,9 @@ static int form_make(const struct token_question *question, struct str query, st
 
 /* Until an answer comes that is one, or tries and patience are over. */
 static int token_send(const struct token_question *question, struct http *http,
-		      const struct http_request *request, struct buf *answer, struct err *err)
+		      const struct http_call *request, struct buf *answer, struct err *err)
 {
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	struct retry retry = question->retry;
 
 	for (;;) {
@@ -105,10 +105,11 @@ int token_ask(const struct token_question *question, struct http *http, struct s
 	struct text_body body;
 	struct url url;
 	struct str bare;
-	struct http_request request = {.url = question->url,
-				       .password = question->password,
-				       .document = true,
-				       .body = &sink.sink};
+	struct http_call request = {.method = HTTP_GET,
+				    .url = question->url,
+				    .password = question->password,
+				    .document = true,
+				    .body = &sink.sink};
 
 	if (url_parse(question->url, &url, err) < 0)
 		return -1;

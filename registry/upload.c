@@ -72,7 +72,7 @@ struct upload {
 	const struct upload_spec *spec;
 	struct remote *remote;
 	struct http *http;
-	struct http_response response;
+	struct http_reply response;
 	struct upload_body body;
 	struct buf location; /* of the session; empty where there is none */
 	uint64_t kept;       /* bytes that the registry has */
@@ -113,7 +113,7 @@ static struct str location_path(const char *url)
 	return str_of(path ? path : "/");
 }
 
-static int upload_locate(const struct remote *remote, const struct http_response *response,
+static int upload_locate(const struct remote *remote, const struct http_reply *response,
 			 struct buf *out, struct err *err)
 {
 	auto_buf struct buf base = BUF_INIT(HTTP_URL_MAX);
@@ -144,7 +144,7 @@ int upload_is_held(struct remote *remote, struct http *http, const struct digest
 					       .kind = "blobs",
 					       .name = digest_format(digest, name),
 					       .document = true};
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	bool strayed;
 	int result = remote_try(remote, http, &request, &response, &strayed, err);
 
@@ -160,7 +160,7 @@ int upload_mount(struct remote *remote, struct http *http, const struct digest *
 {
 	auto_buf struct buf name = BUF_INIT(HTTP_URL_MAX);
 	struct remote_request request = {.method = HTTP_POST, .kind = "blobs", .document = true};
-	auto_http_response struct http_response response = {0};
+	auto_http_reply struct http_reply response = {0};
 	char text[DIGEST_TEXT_MAX];
 	bool strayed;
 	int result;
@@ -180,7 +180,7 @@ int upload_mount(struct remote *remote, struct http *http, const struct digest *
 }
 
 /* A registry that wants large chunks gets them, should it come to chunks. */
-static uint64_t upload_least_chunk(const struct http_response *response)
+static uint64_t upload_least_chunk(const struct http_reply *response)
 {
 	uint64_t least;
 
@@ -409,7 +409,7 @@ int upload_blob(struct remote *remote, struct http *http, const struct upload_sp
 	int result = upload_run(&upload, err);
 
 	blob_reader_close(upload.body.reader);
-	http_response_done(&upload.response);
+	http_reply_done(&upload.response);
 	buf_done(&upload.location);
 	return result;
 }
@@ -417,8 +417,8 @@ int upload_blob(struct remote *remote, struct http *http, const struct upload_sp
 int upload_document(struct remote *remote, struct http *http, const char *name,
 		    struct str media_type, struct str text, struct err *err)
 {
-	auto_buf struct buf type = BUF_INIT(HTTP_HEADERS_MAX);
-	auto_http_response struct http_response response = {0};
+	auto_buf struct buf type = BUF_INIT(HTTP_REPLY_HEADERS_MAX);
+	auto_http_reply struct http_reply response = {0};
 	struct text_body body;
 	struct remote_request request = {.method = HTTP_PUT,
 					 .kind = "manifests",

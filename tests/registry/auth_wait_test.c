@@ -94,7 +94,7 @@ static void client_done(struct client *client)
 /* As after a 401 of the registry: whoever is first asks, the others wait. */
 static int client_renew(struct client *client)
 {
-	auto_http_response struct http_response response = {.headers = BUF_INIT(HTTP_HEADERS_MAX)};
+	auto_http_reply struct http_reply response = {.headers = BUF_INIT(HTTP_REPLY_HEADERS_MAX)};
 	auto_grant struct grant grant = {0};
 	char base[64];
 

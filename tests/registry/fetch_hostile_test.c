@@ -343,8 +343,8 @@ static void a_server_can_ask_for_patience_within_limits(void **state)
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		auto_http_response struct http_response response = {0};
-		struct http_request request = {.direct = true};
+		auto_http_reply struct http_reply response = {0};
+		struct http_call request = {.method = HTTP_GET, .direct = true};
 		struct err err = {0};
 		char url[64];
 
