@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/config.h"
 
+#include "api/cors.h"
 #include "api/input.h"
 #include "layers/base/array.h"
 #include "layers/base/schema.h"
@@ -77,6 +78,7 @@ static const struct schema events_keys[] = {
 static const struct schema config_keys[] = {
 	{"data", SCHEMA_STRING},
 	{"listen", SCHEMA_STRING},
+	{"origins", SCHEMA_STRINGS},
 	{"tls", SCHEMA_OBJECT, .members = tls_keys},
 	{"preview", SCHEMA_OBJECT, .members = preview_keys},
 	{"bakes", SCHEMA_OBJECT, .members = bakes_keys},
@@ -186,11 +188,26 @@ static int config_check_listen(const struct config *config, struct err *err)
 	return err_set(err, ERR_INVALID, "listen: expected HOST:PORT, found %s", config->listen);
 }
 
+static int config_read_origins(const json_t *document, struct config *out, struct err *err)
+{
+	if (config_texts(json_object_get(document, "origins"), "origins", &out->origins, err) < 0)
+		return -1;
+	for (size_t i = 0; i < out->origins.count; i++) {
+		if (!cors_is_origin(str_of(out->origins.at[i])))
+			return err_set(err, ERR_INVALID,
+				       "origins[%zu]: expected https://HOST[:PORT] in lower case, "
+				       "found %s",
+				       i, out->origins.at[i]);
+	}
+	return 0;
+}
+
 static int config_read_door(const json_t *document, struct config *out, struct err *err)
 {
 	const json_t *tls = json_object_get(document, "tls");
 
-	if (config_text(tls, "tls", "cert", &out->tls_cert, err) < 0 ||
+	if (config_read_origins(document, out, err) < 0 ||
+	    config_text(tls, "tls", "cert", &out->tls_cert, err) < 0 ||
 	    config_text(tls, "tls", "key", &out->tls_key, err) < 0 ||
 	    config_text(json_object_get(document, "preview"), "preview", "host", &out->preview_host,
 			err) < 0)
@@ -449,6 +466,7 @@ int config_read(const char *path, const struct cancel *cancel, struct config *ou
 
 void config_done(struct config *config)
 {
+	free(config->origins.at);
 	free(config->anonymous.at);
 	free(config->insecure.at);
 	free(config->mirrors);

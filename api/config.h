@@ -3,7 +3,8 @@
  * config.h - what the operator says once, for every command and the daemon: a
  * JSON file. Options and the environment go before it.
  *
- *	{"data": DIR, "listen": "HOST:PORT", "tls": {"cert": FILE, "key": FILE},
+ *	{"data": DIR, "listen": "HOST:PORT", "origins": [URL],
+ *	 "tls": {"cert": FILE, "key": FILE},
  *	 "preview": {"host": NAME}, "runtime": NAME, "production": BOOL,
  *	 "bakes": {"parallel": N, "timeoutMs": MS},
  *	 "gc": {"keepVersions": N, "unusedMs": MS, "maxBytes": N, "minFreeBytes": N},
@@ -66,8 +67,9 @@ struct config {
 	const char *runtime;
 	bool production;
 	int64_t bakes_parallel;
-	int64_t bakes_timeout_ms; /* of a bake, all of its steps */
-	struct gc_policy gc;      /* the four limits that the file may give, else none */
+	int64_t bakes_timeout_ms;    /* of a bake, all of its steps */
+	struct config_texts origins; /* of pages that may ask (cors.h) */
+	struct gc_policy gc;         /* the four limits that the file may give, else none */
 	struct config_texts anonymous;
 	struct config_texts insecure;
 	struct config_mirror *mirrors; /* owned */

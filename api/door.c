@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/door.h"
 
+#include "api/cors.h"
 #include "api/host.h"
 #include "api/ready.h"
 #define LOG_MODULE "api"
@@ -122,6 +123,22 @@ static void door_set_terms(const struct visit *visit, struct http_terms *terms)
 	terms->blocks = route->kind != ROUTE_READ;
 }
 
+static const struct config *door_config(const struct door *door)
+{
+	return &door->daemon->cli->config;
+}
+
+static void door_answer_preflight(const struct door *door, const struct http_request *request,
+				  struct http_response *out)
+{
+	struct err err;
+
+	if (door_check_host(door, request, &err) < 0 ||
+	    cors_answer_preflight(door_config(door), request, out, &err) < 0)
+		route_write_error(&err, NULL, out);
+	cors_add(door_config(door), request, out);
+}
+
 static bool door_admit(struct http_handler *handler, struct http_request *request,
 		       struct http_terms *terms, struct http_response *out)
 {
@@ -136,6 +153,10 @@ static bool door_admit(struct http_handler *handler, struct http_request *reques
 	visit->began_us = clock_monotonic_us();
 	visit->place = door_place(request->path);
 	visit->call = (struct call){.daemon = door->daemon, .request = request, .response = out};
+	if (cors_is_preflight(request)) {
+		door_answer_preflight(door, request, out);
+		return false;
+	}
 	if (door_check(door, request, visit, &err) == 0 &&
 	    door_check_verb(request, visit, &allow, &err) == 0) {
 		door_set_terms(visit, terms);
@@ -150,6 +171,7 @@ static bool door_admit(struct http_handler *handler, struct http_request *reques
 		out->status = 405;
 		http_add_header(out, "Allow", str_of(allow));
 	}
+	cors_add(door_config(door), request, out);
 	return false;
 }
 
@@ -197,6 +219,8 @@ static void door_answer(struct http_handler *handler, struct http_request *reque
 	case PLACE_NONE:
 		break;
 	}
+	if (out->wait.until_ms == 0)
+		cors_add(door_config(door), request, out);
 }
 
 static void door_count(struct metrics *metrics, const struct visit *visit,
@@ -239,11 +263,13 @@ static void door_done(struct http_handler *handler, struct http_request *request
 	free(visit);
 }
 
-static void door_refuse(struct http_handler *handler, const struct err *why,
-			struct http_response *out)
+static void door_refuse(struct http_handler *handler, const struct http_request *request,
+			const struct err *why, struct http_response *out)
 {
-	(void)handler;
+	const struct door *door = container_of(handler, struct door, handler);
+
 	route_write_error(why, NULL, out);
+	cors_add(door_config(door), request, out);
 }
 
 void door_init(struct door *door, struct daemon *daemon, const struct routes *const *routes)

@@ -7,6 +7,8 @@
  *	/readyz     200 while the store can be written    the same
  *	/metrics    Prometheus' text                      read
  *	/v1/NAME    a method (route.h)                    what its row says
+ *
+ * A browser that asks whether a page may ask (cors.h) has no token.
  */
 #pragma once
 

@@ -109,7 +109,7 @@ static void exchange_refuse(struct exchange *exchange, enum err_kind kind, const
 
 	(void)err_set(&err, kind, "%s", why);
 	http_response_clear(&exchange->response);
-	handler->refuse(handler, &err, &exchange->response);
+	handler->refuse(handler, &exchange->request, &err, &exchange->response);
 }
 
 static const char *exchange_find_header(const struct http_request *request, const char *name)

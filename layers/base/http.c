@@ -4,14 +4,14 @@
 #include <assert.h>
 
 static const char *const http_methods[] = {
-	[HTTP_OTHER] = "OTHER",   [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",
-	[HTTP_POST] = "POST",     [HTTP_PUT] = "PUT", [HTTP_PATCH] = "PATCH",
-	[HTTP_DELETE] = "DELETE",
+	[HTTP_OTHER] = "OTHER",   [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",
+	[HTTP_POST] = "POST",     [HTTP_PUT] = "PUT",         [HTTP_PATCH] = "PATCH",
+	[HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
 };
 
 enum http_method http_method_parse(const char *text)
 {
-	for (int i = HTTP_GET; i <= HTTP_DELETE; i++) {
+	for (int i = HTTP_GET; i <= HTTP_OPTIONS; i++) {
 		if (strcmp(http_methods[i], text) == 0)
 			return (enum http_method)i;
 	}

@@ -41,6 +41,7 @@ enum http_method {
 	HTTP_PUT,
 	HTTP_PATCH,
 	HTTP_DELETE,
+	HTTP_OPTIONS,
 };
 
 struct http_field {
@@ -119,8 +120,8 @@ struct http_handler {
 	void (*done)(struct http_handler *handler, struct http_request *request,
 		     const struct http_response *out);
 	/* What the server itself has to say: too large, stalled. */
-	void (*refuse)(struct http_handler *handler, const struct err *why,
-		       struct http_response *out);
+	void (*refuse)(struct http_handler *handler, const struct http_request *request,
+		       const struct err *why, struct http_response *out);
 };
 
 /* NULL where the request has none. Lent. */

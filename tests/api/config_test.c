@@ -6,6 +6,7 @@
 
 #define ALL                                                                                        \
 	"{\"data\": \"/srv/hearth\", \"listen\": \"[::1]:0\","                                     \
+	" \"origins\": [\"https://ui.example\", \"http://localhost:5173\"],"                       \
 	" \"tls\": {\"cert\": \"/c\", \"key\": \"/k\"}, \"preview\": {\"host\": \"p.example\"},"   \
 	" \"bakes\": {\"parallel\": 3, \"timeoutMs\": 60000},"                                     \
 	" \"gc\": {\"keepVersions\": 5, \"unusedMs\": 86400000, \"maxBytes\": 1000,"               \
@@ -28,6 +29,8 @@ static void every_key_reaches_its_field(void **state)
 	check_ok(config_parse(STR(ALL), &config, &err), &err);
 	assert_string_equal(config.data, "/srv/hearth");
 	assert_string_equal(config.listen, "[::1]:0");
+	assert_int_equal(config.origins.count, 2);
+	assert_string_equal(config.origins.at[1], "http://localhost:5173");
 	assert_string_equal(config.tls_cert, "/c");
 	assert_string_equal(config.tls_key, "/k");
 	assert_string_equal(config.preview_host, "p.example");
@@ -112,6 +115,9 @@ static void what_is_wrong_is_named_by_its_path(void **state)
 		{"{\"listen\": \"localhost\"}", "listen: expected HOST:PORT"},
 		{"{\"listen\": \":80\"}", "listen: expected HOST:PORT"},
 		{"{\"listen\": \"h:65536\"}", "listen: expected HOST:PORT"},
+		{"{\"origins\": [\"*\"]}", "origins[0]: expected https://HOST[:PORT]"},
+		{"{\"origins\": [\"https://a\", \"https://a/\"]}", "origins[1]: expected"},
+		{"{\"origins\": [\"https://A\"]}", "in lower case, found https://A"},
 		{"{\"tls\": {\"cert\": \"/c\"}}", "tls: cert and key go together"},
 		{"{\"registry\": {\"insecure\": [1]}}", "registry.insecure[0]: expected a string"},
 		{"{\"registry\": {\"mirrors\": {\"h\": \"x\"}}}",

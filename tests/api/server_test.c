@@ -201,9 +201,11 @@ static void done(struct http_handler *handler, struct http_request *request,
 	bench_count(bench, &bench->done);
 }
 
-static void refuse(struct http_handler *handler, const struct err *why, struct http_response *out)
+static void refuse(struct http_handler *handler, const struct http_request *request,
+		   const struct err *why, struct http_response *out)
 {
 	(void)handler;
+	(void)request;
 	out->status = (unsigned)err_http_status(why->kind);
 	http_set_body(out, "text/plain", str_of(why->text));
 }

@@ -3,6 +3,12 @@
 # The daemon's front door: health, tokens, methods, bad input, its end. curl is the judge.
 . "$(dirname "$0")/lib.sh"
 
+preflight() # ORIGIN [CURL OPTION...]: what a browser asks before a page of that origin may send a token
+{
+	curl -sSi -w '\n%{http_code}\n' -X OPTIONS -H "Origin: $1" -H 'Access-Control-Request-Method: POST' \
+		-H 'Access-Control-Request-Headers: authorization,content-type' "${@:2}" "$url/v1/agents.sync" | tr -d '\r'
+}
+
 start_daemon
 same "it says that it serves" "$(curl -sS "$url/healthz")" ok
 same "and that it is ready" "$(curl -sS "$url/readyz")" ready
@@ -69,6 +75,7 @@ holds "or when it is, in chunks" \
 	"$(ask /v1/tokens.create -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary "@$work/huge")" '^413$'
 holds "an unknown parameter says where" "$(ask /v1/tokens.revoke -d '{"id":"tok_x","x":1}')" '"path":"x"'
 holds "a header that is too long is refused" "$(ask /v1/server.info -H "X: $(head -c 40000 /dev/zero | tr '\0' x)")" '^4(31|13)$'
+holds "a browser's page of another origin may not ask" "$(preflight http://ui.example)" '^403$'
 holds "after all that it serves as before" "$(ask /v1/server.info)" '^200$'
 holds "and has counted it" "$(ask /metrics)" '^hearth_unauthorized_total [1-9]'
 
@@ -89,10 +96,20 @@ stop_daemon
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
 	-keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
-jq -n --arg d "$work" '{tls: {cert: "\($d)/cert.pem", key: "\($d)/key.pem"}}' >"$work/hearth.json"
+jq -n --arg d "$work" '{tls: {cert: "\($d)/cert.pem", key: "\($d)/key.pem"}, origins: ["https://ui.example"]}' >"$work/hearth.json"
 start_daemon --config "$work/hearth.json" --host hearth.test
 holds "with a certificate it speaks TLS" "$(url=https://localhost:${url##*:} ask /v1/server.info --cacert "$work/cert.pem")" '^200$'
 holds "and has the names that it was given" "$(ask /v1/server.info -k -H 'Host: hearth.test')" '^200$'
+from() { ask "$1" -k -D - -H "Origin: $2" "${@:3}" | tr -d '\r'; }
+holds "pages of origins that the configuration lists may ask, without a token" "$(preflight https://ui.example -k)" '^204$'
+holds "and send one" "$(preflight https://ui.example -k)" '^Access-Control-Allow-Headers: Authorization'
+holds "they may read an answer" "$(from /v1/server.info https://ui.example)" '^Access-Control-Allow-Origin: https://ui.example$'
+holds "its ETag, too" "$(from /v1/server.info https://ui.example)" '^Access-Control-Expose-Headers: ETag'
+holds "and an error" "$(as=hth_no from /v1/server.info https://ui.example)" '^Access-Control-Allow-Origin: https://ui.example$'
+holds "even one before any method is asked" "$(from /v1/tokens.create https://ui.example --data-binary "@$work/huge")" '^Access-Control-Allow-Origin'
+same "others read nothing" "$(from /v1/server.info https://evil.example | grep -ci '^access-control')" 0
+holds "nor may they ask" "$(preflight https://evil.example -k)" '^403$'
+holds "not even a listed page by another name of the daemon" "$(preflight https://ui.example -k -H 'Host: evil.example')" '^403$'
 stop_daemon
 printf 'no certificate' >"$work/cert.pem"
 refused "what is no certificate is said" 69 "serve HTTP" hearth serve --listen 127.0.0.1:0 --config "$work/hearth.json"

@@ -83,6 +83,7 @@ static void verbs_and_topics_have_one_name(void **state)
 {
 	(void)state;
 	assert_int_equal(http_method_parse("DELETE"), HTTP_DELETE);
+	assert_int_equal(http_method_parse("OPTIONS"), HTTP_OPTIONS);
 	assert_int_equal(http_method_parse("get"), HTTP_OTHER);
 	assert_string_equal(http_method_name(HTTP_PATCH), "PATCH");
 	assert_true(http_topic(STR("agt_1")) == http_topic(STR("agt_1")));
