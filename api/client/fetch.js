@@ -31,8 +31,13 @@ function streamOf(pieces) {
 	});
 }
 
+/* A browser sends no stream over HTTP/1.1: there it is gathered first. */
 function bodyOf(body) {
-	return typeof body?.[Symbol.asyncIterator] === "function" && !(body instanceof ReadableStream) ? streamOf(body) : body;
+	const stream = typeof body?.[Symbol.asyncIterator] === "function" ? streamOf(body) : body;
+
+	if (!(stream instanceof ReadableStream) || globalThis.process?.versions?.node)
+		return stream;
+	return new Response(stream).blob();
 }
 
 export function openTransport({ url, fetch = globalThis.fetch }) {
@@ -43,7 +48,7 @@ export function openTransport({ url, fetch = globalThis.fetch }) {
 			const response = await fetch(url + path, {
 				method: verb,
 				headers,
-				body: bodyOf(body),
+				body: await bodyOf(body),
 				signal,
 				duplex: "half",
 				redirect: "error",
