@@ -245,10 +245,9 @@ const struct cli_command cli_logs = {
 	.detail =
 		"IMAGE is a tag, a digest, or six hex digits or more of its beginning, of an\n"
 		"image that was baked here; or the key of a step that failed, as the failed bake\n"
-		"says it. STEP is a number from 1: the log of that step alone is printed, byte "
-		"for\n"
-		"byte unless on a terminal. BAKE is the id of a bake of the daemon's; with -f an\n"
-		"agent's slug or id means its newest one.\n",
+		"says it. STEP is a number from 1: the log of that step alone is printed, byte\n"
+		"for byte unless on a terminal. BAKE is the id of a bake of the daemon's; with -f\n"
+		"an agent's slug or id means its newest one.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,
