@@ -273,8 +273,10 @@ static int queue_wait(struct meta *meta, struct bakes_record *record, json_t *st
 	record->retry_ms = now_ms + ((int64_t)QUEUE_RETRY_MS << (record->attempt - 1));
 	if (!status_is_ready(status))
 		status_set_waiting(status, record->retry_ms, record->error);
-	if (record->rebake)
+	if (record->rebake) {
 		status_set_rebake(status, record->id, "baking", now_ms, record->error);
+		status_set_rebake_attempt(status, record->attempt, record->retry_ms);
+	}
 	return queue_put_both(meta, record, status, err);
 }
 

@@ -60,8 +60,10 @@ static void queue_mark_running(struct queue_work *work, int64_t now_ms)
 	record->retry_ms = 0;
 	if (!status_is_ready(work->status))
 		status_set_running(work->status, record->attempt, record->started_ms);
-	if (record->rebake)
-		status_set_rebake(work->status, record->id, "baking", record->started_ms, NULL);
+	if (!record->rebake)
+		return;
+	status_set_rebake(work->status, record->id, "baking", record->started_ms, NULL);
+	status_set_rebake_attempt(work->status, record->attempt, 0);
 }
 
 /* Their logs go first: a log that no record leads to would stay for ever. */

@@ -272,6 +272,17 @@ void status_set_rebake(json_t *status, const char *bake_id, const char *state, i
 	status_set(status, "rebake", rebake);
 }
 
+void status_set_rebake_attempt(json_t *status, int64_t attempt, int64_t retry_ms)
+{
+	json_t *rebake = json_object_get(status, "rebake");
+
+	json_set_int(rebake, "attempt", attempt);
+	if (retry_ms == 0)
+		return;
+	json_set_text(rebake, "phase", "waiting");
+	status_set_time(rebake, "retryAt", retry_ms);
+}
+
 bool status_is_ready(const json_t *status)
 {
 	const json_t *state = json_object_get(status, "status");

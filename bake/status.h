@@ -60,6 +60,9 @@ void status_set_previous(json_t *status, const struct status_image *image);
 void status_set_rebake(json_t *status, const char *bake_id, const char *state, int64_t at_ms,
 		       json_t *error);
 
+/* And of its attempts: the next one is at that time, or under way where it is 0. */
+void status_set_rebake_attempt(json_t *status, int64_t attempt, int64_t retry_ms);
+
 bool status_is_ready(const json_t *status);
 bool status_image(const json_t *status, struct status_image *out);
 bool status_previous(const json_t *status, struct status_image *out);

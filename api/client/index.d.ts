@@ -184,7 +184,17 @@ export interface ImageStatus {
 	attempt?: number;
 	retryAt?: string;
 	error?: Failure;
-	rebake?: { bakeId: string; status: "baking" | "unchanged" | "ready" | "failed"; at: string; error?: Failure };
+	/** While it is "baking" it has what a bake has: where it is, and when it is tried again. */
+	rebake?: {
+		bakeId: string;
+		status: "baking" | "unchanged" | "ready" | "failed";
+		at: string;
+		phase?: "running" | "pulling" | "exporting" | "waiting";
+		step?: { n: number; of: number; text: string; cached: boolean };
+		attempt?: number;
+		retryAt?: string;
+		error?: Failure;
+	};
 	/** What rollback() puts back. */
 	previous?: { digest: string; sizeBytes: number; [member: string]: unknown };
 	/** Of the answer; no member of it when it is listed or copied. */

@@ -121,17 +121,30 @@ static void a_rebake_that_waits_leaves_the_image_ready(void **state)
 {
 	struct workshop *workshop = *state;
 	AUTO(json) json_t *status = NULL;
+	AUTO(json) json_t *after = NULL;
+	const json_t *last;
 
 	bear(workshop);
 	workshop_fail(workshop, ERR_REMOTE, false);
 	(void)rebake(workshop);
 	ended(workshop, BAKES_WAITING);
 	status = workshop_status(workshop, 1, 0);
+	last = json_object_get(status, "rebake");
 	assert_string_equal(text_of(status, "status"), "ready");
-	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "baking");
+	assert_null(json_object_get(status, "retryAt"));
+	assert_string_equal(text_of(last, "status"), "baking");
+	assert_string_equal(text_of(last, "phase"), "waiting");
+	assert_string_equal(text_of(last, "retryAt"), "2023-11-14T22:13:25.000Z");
+	assert_string_equal(text_of(json_object_get(last, "error"), "code"), "UpstreamFailed");
+	assert_int_equal(json_integer_value(json_object_get(last, "attempt")), 1);
 	workshop_fail(workshop, ERR_NONE, false);
 	workshop_pass_ms(workshop, 5000);
 	ended(workshop, BAKES_UNCHANGED);
+	after = workshop_status(workshop, 1, 0);
+	last = json_object_get(after, "rebake");
+	assert_string_equal(text_of(last, "status"), "unchanged");
+	assert_null(json_object_get(last, "error"));
+	assert_null(json_object_get(last, "retryAt"));
 }
 
 static void a_second_rebake_joins_the_first(void **state)
