@@ -3,10 +3,10 @@
  * unpack.h - a layer's tar becomes a tree in overlay format.
  *
  * The tar is hostile. Names are resolved by the kernel under the tree's
- * descriptor; an entry that is absolute, has "..", or whose parents, link
- * target or whiteout lead outside, is ERR_CORRUPT and names the entry. (A
- * parent that is an absolute symlink of the same layer is followed inside the
- * tree, as every other unpacker does.)
+ * descriptor; an entry that has "..", or whose parents, link target or whiteout
+ * lead outside, is ERR_CORRUPT and names the entry. What is absolute starts at
+ * the tree's root, as every other unpacker has it: an entry's name, and a
+ * parent that is a symlink of the same layer.
  *
  * Whiteouts (`.wh.NAME`) become char devices 0:0 and `.wh..wh..opq` becomes
  * trusted.overlay.opaque; whiteouts hide lower layers only, so one beside an

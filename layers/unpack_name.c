@@ -83,8 +83,6 @@ static int tar_name_judge(struct tar_name *name, struct err *err)
 
 int tar_name_parse(struct tar_name *name, const char *raw, struct err *err)
 {
-	if (raw[0] == '/')
-		return err_set(err, ERR_CORRUPT, "an absolute name");
 	if (tar_name_split(name, raw, err) < 0)
 		return -1;
 	return name->plain ? 0 : tar_name_judge(name, err);

@@ -34,10 +34,10 @@ struct tar_name {
 	bool plain;       /* it is no layer's: there are no whiteouts */
 };
 
-/* Absolute names and "..": ERR_CORRUPT. */
+/* An absolute name starts at the tree's root; one with ".." in it is ERR_CORRUPT. */
 int tar_name_parse(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
 
-/* The same for a hard link's target, where an absolute one starts at the root. */
+/* The same for a hard link's target, which is no whiteout. */
 int tar_name_parse_target(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
 
 /* What an entry's headers say of its link: target.ptr is NULL where pax has none. */

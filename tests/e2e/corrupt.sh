@@ -9,13 +9,16 @@ start_registry
 spec "$work/run.json" scratch "RUN true"
 spec "$work/none.json" scratch
 export ESCAPED=escaped-$$
-for kind in dotdot dotdot-deep absolute through-symlink hardlink-out hardlink-absolute hardlink-through-symlink \
+for kind in dotdot dotdot-deep through-symlink hardlink-out hardlink-absolute hardlink-through-symlink \
 	whiteout-dotdot whiteout-dot whiteout-empty whiteout-out whiteout-through-symlink opaque-through-symlink; do
 	"$here/image.py" "$work/bad:$kind" tiny "entry:$kind" >/dev/null
 	refused "a layer with $kind is refused" 65 . hearth pull "oci:$work/bad:$kind"
 done
 "$here/image.py" "$work/bad:through" tiny entry:through-absolute-symlink >/dev/null
 hearth pull "oci:$work/bad:through" >/dev/null 2>&1 || true
+"$here/image.py" "$work/good:absolute" tiny entry:absolute >/dev/null
+spec "$work/there.json" "oci:$work/good:absolute" "RUN test -f /$ESCAPED"
+check "an absolute name starts at the image's root" hearth bake "$work/there.json"
 check "nothing was written outside" test -z \
 	"$(find / -xdev \( -path /proc -o -path /sys \) -prune -o -name "$ESCAPED" -not -path "$work/*" -print 2>/dev/null)"
 "$here/image.py" "$work/good:benign" tiny entry:benign-symlink >/dev/null
