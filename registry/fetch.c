@@ -60,7 +60,12 @@ static int fetch_check_manifest(const struct http_reply *response, struct str te
 	struct digest claimed;
 	struct str inner;
 	struct err ignored;
+	struct err why;
+	bool index;
 
+	/* A signed one of schema 1 is named by the digest of a part of it. */
+	if (manifest_is_index(text, &index, &why) < 0 && why.kind == ERR_UNSUPPORTED)
+		return err_set(err, why.kind, "%s", why.text);
 	if (digest_parse(http_header(response, "Docker-Content-Digest"), &claimed, &ignored) == 0 &&
 	    claimed.algorithm == digest->algorithm && !digest_equal(&claimed, digest))
 		return err_set(err, ERR_CORRUPT,

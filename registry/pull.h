@@ -14,8 +14,8 @@
  * connections are retried with backoff (PULL_TRIES), by closed Range where
  * bytes were received.
  *
- * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED, ERR_REMOTE
- * (the registry misbehaves), ERR_CORRUPT (bytes are not what their digest
+ * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED,
+ * ERR_BUSY (429), ERR_REMOTE (it misbehaves), ERR_CORRUPT (bytes are not what their digest
  * says, or a layer climbs out), ERR_UNSUPPORTED (no image of layers, schema 1),
  * ERR_LIMIT (a document, or what a layer inflates to), ERR_TIMEOUT,
  * ERR_CANCELLED, ERR_FULL; ERR_INVALID for scratch.

@@ -66,7 +66,7 @@ int refusal_explain(long status, struct str body, bool has_credentials, const ch
 		return err_set(err, ERR_NOT_FOUND, "%s not found: check name and tag%s", what,
 			       said);
 	case 429:
-		return err_set(err, ERR_REMOTE,
+		return err_set(err, ERR_BUSY,
 			       has_credentials
 				       ? "too many requests for this account; try later%s"
 				       : "too many requests; try later, or with credentials%s",

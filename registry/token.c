@@ -43,6 +43,8 @@ static int token_refused(long status, enum token_proof proof, struct err *err)
 		return err_set(err, ERR_UNAUTHORIZED,
 			       proof != TOKEN_ANONYMOUS ? "it refuses these credentials"
 							: "it gives nothing without credentials");
+	if (status == 429)
+		return err_set(err, ERR_BUSY, "too many requests; try later");
 	return err_set(err, ERR_REMOTE, "unexpected status %ld", status);
 }
 

@@ -24,7 +24,7 @@ struct token_question {
 /*
  * Ask until an answer comes, as often as other requests are tried. *out_life_ms
  * is what the service says or, if nothing, a minute. ERR_UNAUTHORIZED,
- * ERR_REMOTE, ERR_TIMEOUT, ERR_CANCELLED.
+ * ERR_BUSY, ERR_REMOTE, ERR_TIMEOUT, ERR_CANCELLED.
  */
 int token_ask(const struct token_question *question, struct http *http, struct secret *out,
 	      int64_t *out_life_ms, struct err *err) MUST_CHECK;

@@ -162,6 +162,25 @@ static void a_token_cannot_smuggle_headers(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 2);
 }
 
+static void token_service_is_busy(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	if (strncmp(request->target, "/token", 6) == 0)
+		standin_answer(request, "429 Too Many Requests", "", STR(""));
+	else
+		standin_answer(request, "401 Unauthorized",
+			       "WWW-Authenticate: Bearer realm=\"/token\"\r\n", STR(""));
+}
+
+static void a_token_service_that_stays_busy_is_for_later(void **state)
+{
+	struct bench *bench = *state;
+	struct err err = {0};
+
+	bench_open(bench, token_service_is_busy, NULL);
+	check_err(bench_blob(bench, &err), &err, ERR_BUSY);
+}
+
 static void sends_credentials_away(void *ctx, const struct standin_request *request)
 {
 	const struct bench *bench = ctx;
@@ -350,6 +369,7 @@ int main(void)
 		TEST(a_token_that_expired_is_not_sent),
 		TEST(a_token_that_does_not_help_is_not_asked_for_again),
 		TEST(a_token_cannot_smuggle_headers),
+		TEST(a_token_service_that_stays_busy_is_for_later),
 		TEST(credentials_go_to_no_realm_elsewhere),
 		TEST(basic_is_used_where_it_is_wanted),
 		TEST(wrong_credentials_are_told_apart_from_none),

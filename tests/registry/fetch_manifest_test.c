@@ -52,7 +52,7 @@ static void lies_about_digest(void *ctx, const struct standin_request *request)
 static void lies_about_type(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
-	standin_answer(request, "200 OK", "Content-Type: " MEDIA_OCI_INDEX "\r\n",
+	standin_answer(request, "200 OK", "Content-Type: " MEDIA_OCI_INDEX " ; charset=utf-8\r\n",
 		       STR(MANIFEST_TEXT));
 }
 
@@ -74,6 +74,28 @@ static void a_manifest_of_another_type_is_corrupt(void **state)
 
 	bench_open(bench, lies_about_type, NULL);
 	check_err(bench_manifest(bench, &digest, &err), &err, ERR_CORRUPT);
+}
+
+/* What is signed is a part of it, and its digest is the name. */
+static void gives_schema_1(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "200 OK",
+		       "Content-Type: application/vnd.docker.distribution.manifest.v1+prettyjws\r\n"
+		       "Docker-Content-Digest: sha256:"
+		       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+		       STR("{\"schemaVersion\":1,\"fsLayers\":[],\"signatures\":[{}]}"));
+}
+
+static void schema_1_is_told_and_not_taken_for_damage(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, gives_schema_1, NULL);
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "schema 1"));
 }
 
 static void a_manifest_has_a_ceiling(void **state)
@@ -189,6 +211,7 @@ int main(void)
 		TEST(a_manifest_needs_no_digest_header),
 		TEST(a_manifest_that_is_another_is_corrupt),
 		TEST(a_manifest_of_another_type_is_corrupt),
+		TEST(schema_1_is_told_and_not_taken_for_damage),
 		TEST(a_manifest_has_a_ceiling),
 		TEST(what_is_not_there_is_not_found),
 		TEST(head_gives_the_digest),

@@ -147,6 +147,23 @@ static void tries_come_to_an_end(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 4);
 }
 
+static void busy_always(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "429 Too Many Requests", "", STR("Too Many Requests (HAP429)."));
+}
+
+static void a_registry_that_stays_busy_is_for_later(void **state)
+{
+	struct bench *bench = *state;
+	struct err err = {0};
+
+	bench_open(bench, busy_always, NULL);
+	check_err(bench_blob(bench, &err), &err, ERR_BUSY);
+	assert_string_equal(err.text, "too many requests; try later, or with credentials");
+	assert_int_equal(atomic_load(&bench->server.requests), 4);
+}
+
 static void of_another_size(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
@@ -300,6 +317,7 @@ int main(void)
 		TEST(a_connection_that_closes_is_tried_again),
 		TEST(retry_after_is_kept),
 		TEST(tries_come_to_an_end),
+		TEST(a_registry_that_stays_busy_is_for_later),
 		TEST(a_blob_of_another_size_is_corrupt),
 		TEST(an_empty_answer_is_no_blob),
 		TEST(a_blob_without_end_is_cut_off),
