@@ -6,6 +6,7 @@
 #include "api/input.h"
 #include "api/settings.h"
 #include "bake/agent.h"
+#include "layers/digest_json.h"
 
 #include <string.h>
 
@@ -24,7 +25,6 @@ static int sync_put_context(const struct cli *cli, const char *text, json_t *ima
 	AUTO(store) struct store *store = NULL;
 	const char *url = NULL;
 	const char *token = NULL;
-	char digest_text[DIGEST_TEXT_MAX];
 	struct digest digest;
 
 	if (settings_daemon(&url, &token, err) < 0)
@@ -36,8 +36,7 @@ static int sync_put_context(const struct cli *cli, const char *text, json_t *ima
 	if (cli_open_store(cli, &store, err) < 0 ||
 	    context_arg_put(cli, store, text, &digest, err) < 0)
 		return -1;
-	(void)json_object_set_new(image, "context",
-				  json_string(digest_format(&digest, digest_text)));
+	digest_json_set(image, "context", &digest);
 	return 0;
 }
 

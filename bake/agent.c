@@ -12,6 +12,7 @@
 
 #include "bake/agent_priv.h"
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -167,24 +168,11 @@ bool agent_version_has_subagent(const struct agent_version *version, struct str 
 	return false;
 }
 
-static void agent_set(json_t *record, const char *name, json_t *value)
-{
-	if (json_object_set_new(record, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
-static void agent_set_digest(json_t *record, const struct digest *digest)
-{
-	char text[DIGEST_TEXT_MAX];
-
-	agent_set(record, "digest", json_string(digest_format(digest, text)));
-}
-
 static void agent_set_instant(json_t *record, const char *name, int64_t ms)
 {
 	char text[CLOCK_TEXT_MAX];
 
-	agent_set(record, name, json_string(clock_format(ms, text)));
+	json_set_text(record, name, clock_format(ms, text));
 }
 
 int agent_put(struct meta *meta, const struct agent *agent, struct err *err)
@@ -197,11 +185,11 @@ int agent_put(struct meta *meta, const struct agent *agent, struct err *err)
 		return -1;
 	if (found == 0)
 		record = json_pack("{s:i}", "v", 1);
-	agent_set(record, "slug", json_string(agent->slug));
-	agent_set(record, "latest", json_integer(agent->latest));
-	agent_set(record, "createdMs", json_integer(agent->created_ms));
-	agent_set(record, "updatedMs", json_integer(agent->updated_ms));
-	agent_set_digest(record, &agent->digest);
+	json_set_text(record, "slug", agent->slug);
+	json_set_int(record, "latest", agent->latest);
+	json_set_int(record, "createdMs", agent->created_ms);
+	json_set_int(record, "updatedMs", agent->updated_ms);
+	digest_json_set(record, "digest", &agent->digest);
 	if (meta_put(meta, AGENTS, str_of(agent->id), record, err) < 0)
 		return -1;
 	return meta_put(meta, AGENT_SLUGS, str_of(agent->slug), slug, err);
@@ -227,7 +215,7 @@ int agent_put_version(struct meta *meta, const struct agent *agent,
 
 	if (!record)
 		abort();
-	agent_set_digest(record, &version->digest);
+	digest_json_set(record, "digest", &version->digest);
 	return meta_put(meta, VERSIONS, agent_version_key(agent, version->number, &key), record,
 			err);
 }
@@ -236,14 +224,14 @@ json_t *agent_format(const struct agent *agent, const struct agent_version *vers
 {
 	json_t *out = json_object();
 
-	agent_set(out, "id", json_string(agent->id));
-	agent_set(out, "slug", json_string(agent->slug));
-	agent_set(out, "version", json_integer(version->number));
-	agent_set(out, "latest", json_integer(agent->latest));
+	json_set_text(out, "id", agent->id);
+	json_set_text(out, "slug", agent->slug);
+	json_set_int(out, "version", version->number);
+	json_set_int(out, "latest", agent->latest);
 	agent_set_instant(out, "createdAt", agent->created_ms);
 	agent_set_instant(out, "appendedAt", version->at_ms);
-	agent_set_digest(out, &version->digest);
-	agent_set(out, "spec", json_incref(version->spec));
+	digest_json_set(out, "digest", &version->digest);
+	json_set(out, "spec", json_incref(version->spec));
 	return out;
 }
 
@@ -256,9 +244,9 @@ static int agent_list_item(void *ctx, struct str key, const json_t *record, json
 	if (agent_parse(key, record, &agent, err) < 0)
 		return -1;
 	*out = json_object();
-	agent_set(*out, "id", json_string(agent.id));
-	agent_set(*out, "slug", json_string(agent.slug));
-	agent_set(*out, "version", json_integer(agent.latest));
+	json_set_text(*out, "id", agent.id);
+	json_set_text(*out, "slug", agent.slug);
+	json_set_int(*out, "version", agent.latest);
 	agent_set_instant(*out, "createdAt", agent.created_ms);
 	agent_set_instant(*out, "updatedAt", agent.updated_ms);
 	return 0;
@@ -285,9 +273,9 @@ static int agent_list_version(void *ctx, struct str key, const json_t *record, j
 	    agent_get_digest(record, &digest, err) < 0)
 		return agent_corrupt((struct str){key.ptr, ID_TEXT_MAX - 1}, err);
 	*out = json_object();
-	agent_set(*out, "version", json_integer(number));
+	json_set_int(*out, "version", number);
 	agent_set_instant(*out, "appendedAt", at_ms);
-	agent_set_digest(*out, &digest);
+	digest_json_set(*out, "digest", &digest);
 	return 0;
 }
 

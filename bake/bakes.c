@@ -46,17 +46,11 @@ static struct str bakes_agent_key(struct str agent_id, struct str id, struct bak
 	return str_of(key->text);
 }
 
-static void bakes_set(json_t *document, const char *name, json_t *value)
-{
-	if (!value || json_object_set_new(document, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 /* A member that is there only where it says something. */
 static void bakes_set_if(json_t *document, const char *name, bool is, json_t *value)
 {
 	if (is) {
-		bakes_set(document, name, value);
+		json_set(document, name, value);
 	} else {
 		json_decref(value);
 		(void)json_object_del(document, name);
@@ -93,7 +87,7 @@ static void bakes_set_members(const struct bakes_record *record, json_t *documen
 	json_set_text(document, "agentId", record->agent_id);
 	json_set_text(document, "slug", record->slug);
 	json_set_int(document, "version", record->version);
-	bakes_set(document, "base", json_from_str(record->base_name));
+	json_set(document, "base", json_from_str(record->base_name));
 	json_set_bool(document, "rebake", record->rebake);
 	bakes_set_number(document, "fromStep", record->from_step);
 	json_set_text(document, "state", bakes_state_name(record->state));

@@ -2,6 +2,7 @@
 #include "bake/image.h"
 
 #include "layers/base/clock.h"
+#include "layers/digest_json.h"
 
 #include <stdio.h>
 
@@ -65,8 +66,7 @@ int image_put(struct meta *meta, const struct image *image, struct err *err)
 	(void)json_object_set_new(record, "slug", json_from_str(image->slug));
 	(void)json_object_set_new(record, "base", json_from_str(image->base));
 	if (!digest_equal(&image->base_digest, &none))
-		(void)json_object_set_new(record, "baseDigest",
-					  json_string(digest_format(&image->base_digest, text)));
+		digest_json_set(record, "baseDigest", &image->base_digest);
 	return meta_put(meta, IMAGES, str_of(digest_format(&image->manifest, text)), record, err);
 }
 

@@ -16,6 +16,8 @@
  */
 #include "bake/key_priv.h"
 
+#include "layers/digest_json.h"
+
 #define KEY_DIGEST_BYTES ((size_t)32) /* every digest in a key is a sha256 */
 
 static void key_number(uint64_t value, char out[static 8])
@@ -96,13 +98,6 @@ void key_make(const struct key_parts *parts, struct digest *out)
 	digest_of(buf_str(&bytes), out);
 }
 
-static void key_set_digest(json_t *object, const char *name, const struct digest *digest)
-{
-	char text[DIGEST_TEXT_MAX];
-
-	json_object_set_new(object, name, json_string(digest_format(digest, text)));
-}
-
 json_t *key_components(const struct key_parts *parts)
 {
 	json_t *object = state_visible(parts->state);
@@ -111,16 +106,16 @@ json_t *key_components(const struct key_parts *parts)
 	json_object_set_new(object, "version", json_integer(KEY_VERSION));
 	json_object_set_new(object, "epoch", json_integer(KEY_EPOCH));
 	if (key_has_parent(parts))
-		key_set_digest(object, "parent", &parts->state->chain_id);
+		digest_json_set(object, "parent", &parts->state->chain_id);
 	json_object_set_new(object, "instruction", json_from_str(parts->instruction));
 	if (parts->content)
-		key_set_digest(object, "content", parts->content);
+		digest_json_set(object, "content", parts->content);
 	json_object_set_new(object, "platform",
 			    json_string(platform_format(&parts->state->platform, platform)));
 	json_object_set_new(object, "network", json_string(key_network(parts)));
 	if (parts->clamp)
 		json_object_set_new(object, "clamp", json_integer(*parts->clamp));
 	if (parts->secrets)
-		key_set_digest(object, "secrets", parts->secrets);
+		digest_json_set(object, "secrets", parts->secrets);
 	return object;
 }

@@ -4,6 +4,7 @@
 #include "layers/base/array.h"
 #include "layers/base/clock.h"
 #include "layers/base/path.h"
+#include "layers/digest_json.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -419,11 +420,10 @@ int state_write_config(const struct state *state, struct buf *out, struct err *e
 static json_t *state_descriptor(const char *media_type, const struct digest *digest, uint64_t size)
 {
 	json_t *descriptor = json_object();
-	char text[DIGEST_TEXT_MAX];
 
-	json_object_set_new(descriptor, "mediaType", json_string(media_type));
-	json_object_set_new(descriptor, "digest", json_string(digest_format(digest, text)));
-	json_object_set_new(descriptor, "size", json_integer((json_int_t)size));
+	json_set_text(descriptor, "mediaType", media_type);
+	digest_json_set(descriptor, "digest", digest);
+	json_set_size(descriptor, "size", size);
 	return descriptor;
 }
 

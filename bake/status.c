@@ -45,17 +45,11 @@ static struct str status_key(struct str agent_id, int64_t version, struct status
 	return str_of(key->text);
 }
 
-static void status_set(json_t *object, const char *name, json_t *value)
-{
-	if (!value || json_object_set_new(object, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 static void status_set_time(json_t *object, const char *name, int64_t ms)
 {
 	char text[CLOCK_TEXT_MAX];
 
-	status_set(object, name, json_string(clock_format(ms, text)));
+	json_set_text(object, name, clock_format(ms, text));
 }
 
 static void status_clear(json_t *object, const char *const *names)
@@ -68,8 +62,8 @@ json_t *status_new(struct str agent_id, struct str slug, int64_t version)
 {
 	json_t *status = json_object();
 
-	status_set(status, "agentId", json_from_str(agent_id));
-	status_set(status, "slug", json_from_str(slug));
+	json_set(status, "agentId", json_from_str(agent_id));
+	json_set(status, "slug", json_from_str(slug));
 	json_set_int(status, "version", version);
 	json_set_text(status, "status", "none");
 	return status;
@@ -85,12 +79,12 @@ static json_t *status_sort(const json_t *status)
 	for (size_t i = 0; i < STATUS_MEMBERS; i++) {
 		value = json_object_get(status, status_members[i]);
 		if (value)
-			status_set(sorted, status_members[i], json_incref(value));
+			json_set(sorted, status_members[i], json_incref(value));
 	}
 	json_object_foreach((json_t *)drop_const(status), name, value)
 	{
 		if (!json_object_get(sorted, name))
-			status_set(sorted, name, json_incref(value));
+			json_set(sorted, name, json_incref(value));
 	}
 	return sorted;
 }
@@ -209,7 +203,7 @@ void status_set_waiting(json_t *status, int64_t retry_ms, json_t *error)
 	status_set_state(status, "baking");
 	json_set_text(status, "phase", "waiting");
 	status_set_time(status, "retryAt", retry_ms);
-	status_set(status, "error", json_incref(error));
+	json_set(status, "error", json_incref(error));
 }
 
 void status_set_failed(json_t *status, json_t *error, int64_t finished_ms)
@@ -219,7 +213,7 @@ void status_set_failed(json_t *status, json_t *error, int64_t finished_ms)
 	status_clear(status, past);
 	status_set_state(status, "failed");
 	status_set_time(status, "finishedAt", finished_ms);
-	status_set(status, "error", json_incref(error));
+	json_set(status, "error", json_incref(error));
 }
 
 void status_set_collected(json_t *status, json_t *error, int64_t at_ms)
@@ -252,7 +246,7 @@ void status_set_previous(json_t *status, const struct status_image *image)
 
 	if (image) {
 		status_set_image(previous, image);
-		status_set(status, "previous", previous);
+		json_set(status, "previous", previous);
 	} else {
 		json_decref(previous);
 		(void)json_object_del(status, "previous");
@@ -268,8 +262,8 @@ void status_set_rebake(json_t *status, const char *bake_id, const char *state, i
 	json_set_text(rebake, "status", state);
 	status_set_time(rebake, "at", at_ms);
 	if (error)
-		status_set(rebake, "error", json_incref(error));
-	status_set(status, "rebake", rebake);
+		json_set(rebake, "error", json_incref(error));
+	json_set(status, "rebake", rebake);
 }
 
 void status_set_rebake_attempt(json_t *status, int64_t attempt, int64_t retry_ms)
@@ -342,9 +336,9 @@ void status_set_progress(json_t *status, const struct status_progress *progress)
 	step = json_object();
 	json_set_size(step, "n", progress->step);
 	json_set_size(step, "of", progress->of);
-	status_set(step, "text", json_from_str(progress->text));
+	json_set(step, "text", json_from_str(progress->text));
 	json_set_bool(step, "cached", progress->cached);
-	status_set(at, "step", step);
+	json_set(at, "step", step);
 }
 
 struct status_walk {

@@ -2,6 +2,7 @@
 /* work_pull.c - the role that brings an image into the store. */
 #include "bake/work.h"
 #include "bake/work_call.h"
+#include "layers/digest_json.h"
 #include "registry/pull.h"
 
 #define LOG_MODULE "bake"
@@ -132,7 +133,6 @@ static int pull_answer(struct work_call *call, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *names = json_array();
 	struct pull_work work = {call, names};
-	char text[DIGEST_TEXT_MAX];
 	struct tag tag;
 	bool bare = false;
 
@@ -141,9 +141,8 @@ static int pull_answer(struct work_call *call, json_t **out, struct err *err)
 	    store_sweep(call->store, &call->cancel, err) < 0 || pull_run(&work, &tag, err) < 0)
 		return -1;
 	*out = json_object();
-	(void)json_object_set_new(*out, "target", json_string(digest_format(&tag.target, text)));
-	(void)json_object_set_new(*out, "manifest",
-				  json_string(digest_format(&tag.manifest, text)));
+	digest_json_set(*out, "target", &tag.target);
+	digest_json_set(*out, "manifest", &tag.manifest);
 	(void)json_object_set(*out, "names", names);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* work_push.c - the role that sends an image to a registry. */
 #include "bake/work.h"
 #include "bake/work_call.h"
+#include "layers/digest_json.h"
 #include "registry/push.h"
 
 static void push_hear(void *ctx, const struct push_event *event)
@@ -34,7 +35,6 @@ static int push_answer(struct work_call *call, json_t **out, struct err *err)
 	struct str ca_file = {0};
 	struct str password = STR("");
 	auto_secret struct secret hidden = {0};
-	char digest[DIGEST_TEXT_MAX];
 
 	if (json_need_string(call->request, "", "reference", &text, err) < 0 ||
 	    json_need_string(call->request, "", "manifest", &manifest, err) < 0 ||
@@ -50,8 +50,7 @@ static int push_answer(struct work_call *call, json_t **out, struct err *err)
 	if (push_image(call->store, &spec, &spec.manifest, err) < 0)
 		return -1;
 	*out = json_object();
-	(void)json_object_set_new(*out, "digest",
-				  json_string(digest_format(&spec.manifest, digest)));
+	digest_json_set(*out, "digest", &spec.manifest);
 	return 0;
 }
 

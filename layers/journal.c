@@ -57,27 +57,21 @@ static struct str *journal_member(struct event *event, size_t which)
 	return (struct str *)((char *)event + journal_abouts[which].offset);
 }
 
-static void journal_set(json_t *record, const char *name, json_t *value)
-{
-	if (json_object_set_new_nocheck(record, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 /* What a record and a client's event have in common. */
 static void journal_set_members(const struct event *event, json_t *record)
 {
 	struct event copy = *event;
 
-	journal_set(record, "type", json_from_str(event->type));
+	json_set(record, "type", json_from_str(event->type));
 	for (size_t i = 0; i < JOURNAL_ABOUTS; i++) {
 		struct str value = *journal_member(&copy, i);
 
 		if (value.len > 0)
-			journal_set(record, journal_abouts[i].name, json_from_str(value));
+			json_set(record, journal_abouts[i].name, json_from_str(value));
 	}
 	if (event->version > 0)
-		journal_set(record, "version", json_integer(event->version));
-	journal_set(record, "data", event->data ? json_deep_copy(event->data) : json_object());
+		json_set_int(record, "version", event->version);
+	json_set(record, "data", event->data ? json_deep_copy(event->data) : json_object());
 }
 
 json_t *journal_format(const struct event *event)
@@ -85,8 +79,8 @@ json_t *journal_format(const struct event *event)
 	json_t *out = json_object();
 	char text[CLOCK_TEXT_MAX];
 
-	journal_set(out, "id", json_sprintf("%" PRIu64, event->id));
-	journal_set(out, "at", json_string(clock_format(event->at_ms, text)));
+	json_set(out, "id", json_sprintf("%" PRIu64, event->id));
+	json_set_text(out, "at", clock_format(event->at_ms, text));
 	journal_set_members(event, out);
 	return out;
 }
@@ -135,8 +129,8 @@ int journal_append(struct meta *meta, const struct event *event, uint64_t *out_i
 	assert(event->type.len > 0);
 	if (journal_check_data(event, err) < 0 || journal_ends(meta, &oldest, &newest, err) < 0)
 		return -1;
-	journal_set(record, "v", json_integer(1));
-	journal_set(record, "atMs", json_integer(event->at_ms));
+	json_set_int(record, "v", 1);
+	json_set_int(record, "atMs", event->at_ms);
 	journal_set_members(event, record);
 	if (meta_put(meta, JOURNAL, journal_key(newest + 1, &key), record, err) < 0)
 		return -1;

@@ -133,46 +133,40 @@ int step_find(struct meta *meta, const struct digest *key, bool with_details,
 	return 1;
 }
 
-static void step_set(json_t *record, const char *name, json_t *value)
-{
-	if (json_object_set_new_nocheck(record, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 static void step_set_digest(json_t *record, const char *name, const struct digest *digest)
 {
 	char hex[DIGEST_HEX_MAX];
 
 	if (!step_is_zero(digest))
-		step_set(record, name, json_string_nocheck(digest_hex(digest, hex)));
+		json_set_text(record, name, digest_hex(digest, hex));
 }
 
 void step_write(const struct step_record *record, json_t *out)
 {
-	step_set(out, "v", json_integer(1));
-	step_set(out, "atMs", json_integer(record->created_ms));
+	json_set_int(out, "v", 1);
+	json_set_int(out, "atMs", record->created_ms);
 	if (record->empty)
 		return;
 	step_set_digest(out, "blob", &record->blob);
 	step_set_digest(out, "diffId", &record->diff_id);
-	step_set(out, "blobBytes", json_integer((json_int_t)record->blob_size));
-	step_set(out, "tarBytes", json_integer((json_int_t)record->tar_size));
+	json_set_size(out, "blobBytes", record->blob_size);
+	json_set_size(out, "tarBytes", record->tar_size);
 	if (record->linked_bytes > 0)
-		step_set(out, "linkedBytes", json_integer((json_int_t)record->linked_bytes));
+		json_set_size(out, "linkedBytes", record->linked_bytes);
 	if (record->cut_off)
-		step_set(out, "cutOff", json_true());
+		json_set_bool(out, "cutOff", true);
 	if (record->codec != LAYER_ZSTD)
-		step_set(out, "codec", json_string(layer_codec_name(record->codec)));
+		json_set_text(out, "codec", layer_codec_name(record->codec));
 }
 
 void step_write_details(const struct step_record *record, json_t *out)
 {
-	step_set(out, "v", json_integer(1));
-	step_set(out, "ms", json_integer(record->duration_ms));
+	json_set_int(out, "v", 1);
+	json_set_int(out, "ms", record->duration_ms);
 	step_set_digest(out, "parent", &record->parent);
 	step_set_digest(out, "content", &record->content);
 	if (record->components)
-		step_set(out, "components", json_incref(record->components));
+		json_set(out, "components", json_incref(record->components));
 	step_log_format(&record->log, out);
 }
 

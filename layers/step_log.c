@@ -12,12 +12,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-static void step_log_set(json_t *record, const char *name, json_t *value)
-{
-	if (json_object_set_new_nocheck(record, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 static bool step_log_is_blob(const struct step_log *log)
 {
 	static const struct digest zero;
@@ -32,12 +26,11 @@ void step_log_format(const struct step_log *log, json_t *record)
 	char text[DIGEST_HEX_MAX];
 
 	assert(inline_log.len <= STEP_LOG_INLINE_MAX);
-	step_log_set(record, "logBytes", json_integer((json_int_t)log->size));
+	json_set_size(record, "logBytes", log->size);
 	if (step_log_is_blob(log))
-		step_log_set(record, "log", json_string_nocheck(digest_hex(&log->blob, text)));
+		json_set_text(record, "log", digest_hex(&log->blob, text));
 	if (inline_log.len > 0)
-		step_log_set(record, "logHex",
-			     json_string(hex_encode(inline_log.ptr, inline_log.len, hex)));
+		json_set_text(record, "logHex", hex_encode(inline_log.ptr, inline_log.len, hex));
 }
 
 int step_log_parse(const json_t *record, struct step_log *out, struct err *err)

@@ -85,21 +85,15 @@ static int session_parse(struct str id, const json_t *record, struct session *ou
 	return 0;
 }
 
-static void session_set(json_t *record, const char *name, json_t *value)
-{
-	if (json_object_set_new(record, name, value) < 0)
-		abort(); /* only out of memory */
-}
-
 static void session_set_texts(json_t *record, const struct session *session)
 {
 	for (size_t i = 0; i < SESSION_TEXTS; i++) {
 		const char *value = (const char *)session + session_texts[i].offset;
 
 		if (*value)
-			session_set(record, session_texts[i].name, json_from_str(str_of(value)));
+			json_set(record, session_texts[i].name, json_from_str(str_of(value)));
 	}
-	session_set(record, "version", json_integer(session->version));
+	json_set_int(record, "version", session->version);
 }
 
 static int session_put(struct meta *meta, const struct session *session, struct err *err)
@@ -112,9 +106,9 @@ static int session_put(struct meta *meta, const struct session *session, struct 
 	if (found == 0)
 		record = json_pack("{s:i}", "v", 1);
 	session_set_texts(record, session);
-	session_set(record, "createdMs", json_integer(session->created_ms));
+	json_set_int(record, "createdMs", session->created_ms);
 	if (session->ended_ms > 0)
-		session_set(record, "endedMs", json_integer(session->ended_ms));
+		json_set_int(record, "endedMs", session->ended_ms);
 	return meta_put(meta, SESSIONS, str_of(session->id), record, err);
 }
 
@@ -373,11 +367,11 @@ json_t *session_format(const struct session *session)
 	json_t *out = json_object();
 	char text[CLOCK_TEXT_MAX];
 
-	session_set(out, "id", json_string(session->id));
+	json_set_text(out, "id", session->id);
 	session_set_texts(out, session);
-	session_set(out, "state", json_string(session->ended_ms ? "ended" : "open"));
-	session_set(out, "createdAt", json_string(clock_format(session->created_ms, text)));
+	json_set_text(out, "state", session->ended_ms ? "ended" : "open");
+	json_set_text(out, "createdAt", clock_format(session->created_ms, text));
 	if (session->ended_ms > 0)
-		session_set(out, "endedAt", json_string(clock_format(session->ended_ms, text)));
+		json_set_text(out, "endedAt", clock_format(session->ended_ms, text));
 	return out;
 }

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
-/* jansson recurses; so do those who walk what it made, on whatever stack they have. */
+/* jansson parses by recursion, and callers walk what it made the same way, on small stacks. */
 static bool json_is_deep(struct str text)
 {
 	size_t depth = 0;
@@ -232,23 +232,29 @@ json_t *json_from_str(struct str text)
 	return json_stringn(clean.ptr ? clean.ptr : "", clean.len);
 }
 
+void json_set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) < 0)
+		abort(); /* only out of memory */
+}
+
 void json_set_text(json_t *object, const char *key, const char *text)
 {
 	if (text)
-		(void)json_object_set_new(object, key, json_from_str(str_of(text)));
+		json_set(object, key, json_from_str(str_of(text)));
 }
 
 void json_set_int(json_t *object, const char *key, int64_t value)
 {
-	(void)json_object_set_new(object, key, json_integer(value));
+	json_set(object, key, json_integer(value));
 }
 
 void json_set_size(json_t *object, const char *key, uint64_t value)
 {
-	(void)json_object_set_new(object, key, json_integer((json_int_t)value));
+	json_set(object, key, json_integer((json_int_t)value));
 }
 
 void json_set_bool(json_t *object, const char *key, bool value)
 {
-	(void)json_object_set_new(object, key, json_boolean(value));
+	json_set(object, key, json_boolean(value));
 }

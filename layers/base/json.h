@@ -2,9 +2,9 @@
 /*
  * json.h - JSON documents read with care and written one way.
  *
- * A document from outside is parsed whole under ceilings of size and depth,
- * without duplicate keys and without NUL in strings. The getters judge presence and type and
- * name the path of what is wrong ("image.steps[2]: expected a string").
+ * A document from outside is parsed whole, under ceilings of size and depth;
+ * duplicate keys and NULs in strings are errors. The getters check presence and
+ * type, and name the path of what is wrong ("image.steps[2]: expected a string").
  *
  * Ownership: json_get_*() lend what belongs to the document. A json_t * that
  * is owned is declared `AUTO(json) json_t *`.
@@ -67,7 +67,10 @@ void json_wipe_released(void);
 /* A string value of these bytes. Bytes that are not UTF-8 become U+FFFD. */
 json_t *json_from_str(struct str text);
 
-/* Set a member. Text that is NULL leaves the object as it is. */
+/* Set a member. The value is taken over; NULL is one that had no memory, and aborts. */
+void json_set(json_t *object, const char *key, json_t *value);
+
+/* The same of one type. Text that is NULL leaves the object as it is. */
 void json_set_text(json_t *object, const char *key, const char *text);
 void json_set_int(json_t *object, const char *key, int64_t value);
 void json_set_size(json_t *object, const char *key, uint64_t value);
