@@ -2,8 +2,8 @@
 /*
  * array.h - an array that grows by one, up to a ceiling.
  *
- * NULL and 0 are the empty array, which its owner frees. Room doubles where the
- * count is 0 or a power of two, so nobody keeps what room there is.
+ * NULL and 0 are the empty array; its owner frees it. Room doubles whenever the
+ * count is 0 or a power of two, so the capacity need not be kept.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element behind `count`, where the owner has looked at the ceiling. */
+/* Room for one more element behind `count`; the caller has checked the ceiling. */
 static inline void *array_grow(void *array, size_t count, size_t element_size)
 {
 	void *more = array;

@@ -48,7 +48,7 @@ int buf_add(struct buf *buf, struct str bytes, struct err *err) MUST_CHECK;
 /* Append formatted text; the buf is unchanged on failure. */
 int buf_addf(struct buf *buf, struct err *err, const char *fmt, ...) PRINTF(3, 4) MUST_CHECK;
 
-/* Forget the content and keep the memory; what is to be wiped is wiped at once. */
+/* Forget the content and keep the memory; a wiped buf is zeroed at once. */
 void buf_clear(struct buf *buf);
 
 /* Release the bytes; the buf is empty and usable again. */
@@ -71,7 +71,7 @@ static inline bool str_equal(struct str a, struct str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* There are bytes, and all of them are 0. */
+/* Whether there are bytes, and all of them are 0. */
 static inline bool str_is_zero(struct str bytes)
 {
 	return bytes.len > 0 && bytes.ptr[0] == '\0' &&

@@ -2,8 +2,8 @@
 /*
  * embed.h - from an interface to what implements it.
  *
- * An interface is a struct of functions that lies in a larger struct; who is
- * called through it gets the interface and asks for the whole.
+ * An interface is a struct of functions inside a larger struct. What is called
+ * through it gets a pointer to the interface, and finds the whole by this.
  */
 #pragma once
 

@@ -9,5 +9,5 @@
 /* Two digits a byte and a NUL go to out, which is returned. */
 const char *hex_encode(const void *bytes, size_t len, char *out);
 
-/* hex.len / 2 bytes go to out. False where a digit is missing or is none of ours. */
+/* hex.len / 2 bytes go to out. False for an odd length or anything but lower-case digits. */
 bool hex_decode(struct str hex, void *out);

@@ -8,15 +8,15 @@
  *	answer  the body is there, or comes as a stream
  *	done    the answer was sent, or the client has gone
  *
- * An answer that is not known yet waits: answer leaves a topic and a deadline,
- * and is called once more when http_topic()'s thing has changed, with `over` set
- * when waiting has come to its end and it must answer now. A stream waits in
- * the same way. Nothing of a waiting request but a few KiB is in memory.
+ * An answer that is not known yet waits: `answer` leaves a topic (http_topic())
+ * and a deadline, and is called once more when that topic has changed; with
+ * `over` set when waiting has come to its end and it must answer now. A stream
+ * waits in the same way. A waiting request takes a few KiB of memory.
  *
  * Threads: the calls for one request never overlap; those for others do. By
  * terms.blocks a handler says that it may take its time (a commit, a body that
- * streams): answer is then called by a thread that nobody waits for but this
- * request. Else it must not block, since others are served by its thread.
+ * streams): `answer` is then called in a thread of this request's own. Else it
+ * must not block, since its thread serves others, too.
  *
  * Ownership: what a request lends lives until done. A response owns what was
  * added to it.
@@ -119,7 +119,7 @@ struct http_handler {
 	/* out is what was sent; status 0 when the client had gone before. */
 	void (*done)(struct http_handler *handler, struct http_request *request,
 		     const struct http_response *out);
-	/* What the server itself has to say: too large, stalled. */
+	/* A failure that the server itself found: too large, stalled. */
 	void (*refuse)(struct http_handler *handler, const struct http_request *request,
 		       const struct err *why, struct http_response *out);
 };
@@ -142,7 +142,7 @@ void http_add_header(struct http_response *response, const char *name, struct st
 /* Replace the body by this text. */
 void http_set_body(struct http_response *response, const char *type, struct str text);
 
-/* Forget all that was said; response is as it was at first. */
+/* Release what it owns; it is HTTP_RESPONSE_INIT again. */
 void http_response_clear(struct http_response *response);
 
 /*

@@ -9,8 +9,8 @@
  * data are written as "?", so that a line is one line.
  *
  * Library code logs only at debug: its errors go up through struct err and are
- * logged once, at the door. Only what is gone on without, and has no way up, is
- * a warning.
+ * logged once, at the door. A warning is for what work goes on without, where
+ * nobody above could be told.
  */
 #pragma once
 

@@ -21,7 +21,7 @@ static int names_add(struct names *names, const char *dents, size_t len, struct 
 	return 0;
 }
 
-/* Not by readdir(), whose descriptor would be another, with an access time to leave. */
+/* Not by readdir(): it wants a descriptor of its own, which would leave an access time. */
 static int names_collect(struct names *names, int dirfd, struct err *err)
 {
 	_Alignas(struct dirent64) char dents[NAMES_DENTS_SIZE];
@@ -57,7 +57,8 @@ static void names_sort(struct names *names)
 
 int names_read(int dirfd, size_t max, struct names *out, struct err *err)
 {
-	auto_names struct names names = {.bytes = BUF_INIT(max > 0 ? max : 1)}; /* none fits in 1 */
+	auto_names struct names names = {.bytes =
+						 BUF_INIT(max > 0 ? max : 1)}; /* 1: no name fits */
 
 	if (names_collect(&names, dirfd, err) < 0)
 		return -1;

@@ -3,8 +3,8 @@
  * nearest.h - which known name somebody probably meant.
  *
  * Distance counts letters put in, left out, changed or swapped; case does not
- * count. A name is near when at most a third of the wanted one differs (but at
- * least one letter may).
+ * count. A name is near when at most a third of the wanted one's letters differ;
+ * one letter always may.
  */
 #pragma once
 

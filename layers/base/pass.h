@@ -3,7 +3,7 @@
  * pass.h - descriptors handed from one process of ours to another.
  *
  * The socket is a SOCK_SEQPACKET pair: a message is received whole, with all
- * of its descriptors, or not at all. Both sides know what a message looks like.
+ * of its descriptors, or not at all. Both sides know each message's length.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ int proc_wait(struct proc *proc, int timeout_ms, const struct cancel *cancel, in
  */
 int proc_check_started(int status, const char *path, struct err *err) MUST_CHECK;
 
-/* Let it live on, a stranger: it is no longer ours to end or to wait for. */
+/* Let it live on: from now on nobody here ends it or waits for it. */
 void proc_forget(struct proc *proc);
 
 /* SIGKILL and reap, if there is one. */

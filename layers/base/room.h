@@ -2,8 +2,8 @@
 /*
  * room.h - whether a file system is full, by asking it.
  *
- * The blocks that it calls free do not say what it holds back, or for whom, and
- * ENOSPC is also its answer to what it could not hold if it were empty.
+ * The count of its free blocks leaves out what it reserves, and for whom; and
+ * ENOSPC is also its answer to what would not fit if it were empty.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-/* ERR_FULL unless one more file of so many bytes fits beside dirfd's. Nobody sees the file. */
+/* ERR_FULL unless a file of so many bytes fits into the directory. It is made without a name. */
 int room_check(int dirfd, size_t bytes, struct err *err) MUST_CHECK;
 
 /*

@@ -2,10 +2,10 @@
 /*
  * schema.h - which keys an object may have, and what their values are.
  *
- * A schema is a table. What does not fit is ERR_INVALID, with path and
- * expectation (err.h): "sandbox.image.steps[2]: expected a string, found an
- * integer"; for an unknown key the nearest known one is named too. null is the
- * same as absent.
+ * A schema is a table. A value that does not fit is ERR_INVALID, with its path
+ * and what was expected (err.h): "sandbox.image.steps[2]: expected a string,
+ * found an integer"; for an unknown key the nearest known one is named, too.
+ * null is the same as absent.
  */
 #pragma once
 

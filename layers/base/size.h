@@ -2,9 +2,9 @@
 /*
  * size.h - a number of bytes as people write it: 4096, 500M, 20GB, 20Gi, 64MiB.
  *
- * A unit is K, M, G, T or P, in either case. With an i behind it it is a power
- * of 1,024; without, it is what the place means by it. A B at the end, or
- * alone, says nothing.
+ * A unit is K, M, G, T or P, in either case. Followed by an i it is a power of
+ * 1,024; without one the caller says of what (enum size_kilo). A B at the end,
+ * or alone, changes nothing.
  */
 #pragma once
 

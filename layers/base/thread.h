@@ -3,7 +3,7 @@
  * thread.h - threads that share a process with a main thread.
  *
  * Signals are the main thread's business: a thread that was started here has
- * all of them blocked, so a handler never runs on it and no wait of its is cut
+ * all of them blocked, so no handler runs on it and none of its waits is cut
  * short. Whoever starts a thread joins it.
  */
 #pragma once
