@@ -189,12 +189,20 @@ static int sources_resolve(int rootfd, struct str clean, struct buf *out, struct
 	}
 }
 
-static int sources_refuse_hidden(const struct sources *walk, struct err *err)
+/* What is not there at all is hidden by nothing. */
+static int sources_refuse_hidden(const struct sources *walk, struct str clean, struct err *err)
 {
 	const struct ignore_rule *rule = walk->hidden_by;
+	char root[PATH_TEXT_MAX];
+	struct err missing;
+	auto_close int fd = fd_open_in_root(walk->spec->fd, clean.len ? clean.ptr : "/",
+					    O_PATH | O_NOFOLLOW, 0, &missing);
 
-	return err_set(err, ERR_NOT_FOUND, "%s is hidden by " IGNORE_FILE " line %zu (%s%s)",
-		       walk->written, rule->line, rule->shows ? "!" : "", rule->pattern.text);
+	if (fd < 0 && missing.kind == ERR_OS && (missing.os == ENOENT || missing.os == ENOTDIR))
+		return sources_refuse_missing(walk->spec, walk->written, clean, err);
+	sources_show_root(walk->spec, root);
+	return err_set(err, ERR_NOT_FOUND, "%s is hidden by " IGNORE_FILE " line %zu (%s%s)%s",
+		       walk->written, rule->line, rule->shows ? "!" : "", rule->pattern.text, root);
 }
 
 /* Whether rules hide a path of the context, and show nothing below it. */
@@ -248,7 +256,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 	if (sources_resolve(walk->spec->fd, clean, &walk->resolved, err) < 0)
 		return sources_fail(walk, clean, err);
 	if (sources_hides(walk, clean) || sources_hides(walk, buf_str(&walk->resolved)))
-		return matched ? 0 : sources_refuse_hidden(walk, err);
+		return matched ? 0 : sources_refuse_hidden(walk, clean, err);
 	top = walk->hidden_by;
 	source.path = walk->resolved.len ? walk->resolved.ptr : "/";
 	source.whole &= walk->resolved.len > 0;
@@ -257,7 +265,7 @@ static int sources_visit(struct sources *walk, struct str clean, bool matched, s
 	if (!top || walk->taken > 0 || matched)
 		return 0;
 	walk->hidden_by = top;
-	return sources_refuse_hidden(walk, err);
+	return sources_refuse_hidden(walk, clean, err);
 }
 
 /* Called for what a wildcard matches; 1 ends the search. */
@@ -381,10 +389,11 @@ static int sources_check_taken(struct sources *walk, struct err *err)
 
 	if (walk->taken > 0 || !walk->has_include || !walk->include.literal)
 		return 0;
+	if (path_join(STR("/"), str_of(walk->written), &clean, err) < 0)
+		return -1;
 	if (walk->hidden_by)
-		return sources_refuse_hidden(walk, err);
-	if (path_join(STR("/"), str_of(walk->written), &clean, err) < 0 ||
-	    sources_resolve(walk->spec->fd, buf_str(&clean), &walk->resolved, err) < 0)
+		return sources_refuse_hidden(walk, buf_str(&clean), err);
+	if (sources_resolve(walk->spec->fd, buf_str(&clean), &walk->resolved, err) < 0)
 		return -1;
 	if (!str_equal(buf_str(&clean), buf_str(&walk->resolved)))
 		return err_set(err, ERR_REFUSED,

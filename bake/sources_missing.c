@@ -10,8 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* Where the context is, to end a message with; an image is named in its midst. */
-static void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
+void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
 {
 	char link[64];
 	char path[PATH_TEXT_MAX - 64];

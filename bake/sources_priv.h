@@ -21,11 +21,15 @@
 
 #include "bake/context.h"
 #include "bake/source_priv.h"
+#include "layers/base/path.h"
 
 #define SOURCES_NAMES_MAX ((size_t)32 << 20) /* of one directory: a million names */
 
 int sources_walk(const struct context_sources *spec, const struct source_visitor *visitor,
 		 struct err *err) MUST_CHECK;
+
+/* Where the context is, to end a message with; an image is named in its midst: then "". */
+void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX]);
 
 /* ERR_NOT_FOUND in words; clean is the path as text. */
 int sources_refuse_missing(const struct context_sources *spec, const char *written,

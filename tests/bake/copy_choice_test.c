@@ -186,7 +186,9 @@ static void what_is_ignored_is_not_there(void **state)
 	copy(scene, (struct choice){".", "/"});
 	check_root(scene, "keep/ keep/a log/ log/sub/ log/sub/in ");
 	check_refused(scene, (struct choice){"secret", "/x"}, ERR_NOT_FOUND,
-		      "secret is hidden by .dockerignore line 5 (secret)");
+		      "secret is hidden by .dockerignore line 5 (secret) (the context is /tmp/");
+	check_refused(scene, (struct choice){"log/x.lgo", "/x"}, ERR_NOT_FOUND,
+		      "log/x.lgo is not in the context; did you mean log/x.log?");
 	check_refused(scene, (struct choice){"log/x.log", "/x"}, ERR_NOT_FOUND,
 		      "log/x.log is hidden by .dockerignore line 2 (log)");
 	copy(scene, (struct choice){"*.log", "/x"});
