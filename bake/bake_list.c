@@ -18,6 +18,7 @@ struct context_sources bake_sources(const struct bake *bake, const struct instru
 		.excludes = (const char *const *)ready->excludes.at,
 		.exclude_count = ready->excludes.count,
 		.parents = ready->parents,
+		.chmod = ready->chmod,
 		.store = bake->options->store,
 	};
 }

@@ -7,12 +7,13 @@
  *	        | 'W' name, { entry }       one that a wildcard matched
  *	entry   = 'T'                       the source itself, a directory
  *	        | 'D' path mode xattrs      a directory below it
- *	        | 'F' path file             file is the sha256 of: mode xattrs
- *	                                    size { 'B' offset bytes } 'E'
+ *	        | 'F' path mode file        file is the sha256 of: xattrs size
+ *	                                    { 'B' offset bytes } 'E'
  *	        | 'N' path mode xattrs type device      a fifo or device
  *	        | 'H' path path             a file visited before, and as what
  *	        | 'L' path target
  *	        | 'O' uid gid entry         in front of each, where owners count
+ *	mode    = as --chmod makes it
  *	xattrs  = count, { name value }
  *	Numbers are 8 bytes, little endian; texts and bytes have their length
  *	in front. Blocks of zeros are left out, so holes make no difference.
@@ -23,13 +24,14 @@
 
 #include "bake/ignore_priv.h"
 #include "bake/listing_priv.h"
+#include "bake/mode_priv.h"
 #include "bake/shortcut_priv.h"
 #include "bake/sources_priv.h"
 
 #include <assert.h>
 #include <endian.h>
 
-#define CONTEXT_VERSION 2
+#define CONTEXT_VERSION 3
 
 static void context_flush(struct context_hash *hash)
 {
@@ -67,11 +69,12 @@ static void context_add_tag(struct context_hash *hash, char tag)
 	context_add(hash, (struct str){&tag, 1});
 }
 
-void context_hash_init(struct context_hash *hash, bool owners)
+void context_hash_init(struct context_hash *hash, const struct context_sources *sources)
 {
 	hasher_init(&hash->hasher);
 	hash->used = 0;
-	hash->owners = owners;
+	hash->owners = sources->image;
+	hash->chmod = sources->chmod;
 	context_add_number(hash, CONTEXT_VERSION);
 }
 
@@ -90,7 +93,6 @@ void context_hash_source(struct context_hash *hash, const struct source_spec *so
 
 static void context_add_attributes(struct context_hash *hash, const struct source_entry *entry)
 {
-	context_add_number(hash, entry->st.st_mode & 07777);
 	context_add_number(hash, entry->xattrs.count);
 	for (size_t i = 0; i < entry->xattrs.count; i++) {
 		context_add_text(hash, str_of(entry->xattrs.at[i].name));
@@ -102,6 +104,7 @@ static void context_add_head(struct context_hash *hash, char tag, const struct s
 {
 	context_add_tag(hash, tag);
 	context_add_text(hash, str_of(entry->path));
+	context_add_number(hash, mode_copied(hash->chmod, &entry->st));
 	context_add_attributes(hash, entry);
 }
 
@@ -110,6 +113,7 @@ static void context_add_file(struct context_hash *hash, const struct source_entr
 	assert(entry->known && entry->what.algorithm == DIGEST_SHA256);
 	context_add_tag(hash, 'F');
 	context_add_text(hash, str_of(entry->path));
+	context_add_number(hash, mode_copied(hash->chmod, &entry->st));
 	context_add(hash, (struct str){(const char *)entry->what.bytes, 32});
 }
 
@@ -285,7 +289,7 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 		   struct digest *out, struct err *err)
 {
 	AUTO(context_reader)
-	struct context_reader reader = {.cancel = cancel, .draft.list = sources->list};
+	struct context_reader reader = {.cancel = cancel};
 	const struct source_visitor visitor = {
 		.start = context_start,
 		.enter = context_visit,
@@ -299,7 +303,8 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 
 	int result;
 
-	context_hash_init(&reader.hash, sources->image);
+	listing_draft_init(&reader.draft, sources);
+	context_hash_init(&reader.hash, sources);
 	reader.shortcut = shortcut_open(sources->image ? NULL : sources->store, sources->fd);
 	result = sources_walk(sources, &visitor, err);
 	(void)shortcut_keep(reader.shortcut); /* what was read, whatever came of the rest */

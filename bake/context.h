@@ -6,8 +6,8 @@
  * sources are found in it, and what hides them, sources_priv.h says. The
  * digest covers names, types, modes, link targets, xattrs and bytes; a
  * context's owners are 0:0 and times do not count, so checkout place, host
- * user and mtime never matter. A directory source contributes its content and,
- * below the top, its directories' modes.
+ * user and mtime never matter. A mode counts as --chmod makes it. A directory
+ * source contributes its content and, below the top, its directories' modes.
  *
  * Only what COPY names is read, and of that what has changed since it was read
  * last. Devices are refused by name, except in an
@@ -32,6 +32,7 @@ struct context_sources {
 	const char *const *excludes; /* --exclude */
 	size_t exclude_count;
 	bool parents;        /* --parents */
+	const char *chmod;   /* --chmod, checked (mode_priv.h), or NULL */
 	bool whole;          /* a directory is itself, with its attributes, not its content alone */
 	bool image;          /* fd is an image's: owners count, devices may be, no .dockerignore */
 	const char *label;   /* an image's name, for errors */

@@ -175,7 +175,7 @@ static int copy_finish(void *ctx, struct err *err)
 /* Directories that no source has can be entered by those who may read them. */
 static mode_t copy_parent_mode(const struct copy_spec *spec)
 {
-	mode_t mode = spec->chmod ? mode_apply(str_of(spec->chmod), 0755, true) : 0755;
+	mode_t mode = mode_copied(spec->sources.chmod, &(struct stat){.st_mode = S_IFDIR | 0755});
 
 	return mode | (mode & 0444) >> 2;
 }
@@ -186,7 +186,7 @@ static int copy_read_flags(struct copy *copy, struct err *err)
 	uid_t uid = 0;
 	gid_t gid = 0;
 
-	if (spec->chmod && mode_check(str_of(spec->chmod), err) < 0)
+	if (spec->sources.chmod && mode_check(str_of(spec->sources.chmod), err) < 0)
 		return -1;
 	if (spec->chown && copy_find_owner(copy->rootfd, spec->chown, &uid, &gid, err) < 0)
 		return err_ctx(err, "--chown");
@@ -236,8 +236,8 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 		.cancel = spec->cancel,
 	};
 
-	copy.draft.list = spec->sources.list;
-	context_hash_init(&copy.hash, spec->sources.image);
+	listing_draft_init(&copy.draft, &spec->sources);
+	context_hash_init(&copy.hash, &spec->sources);
 	if (copy_read_flags(&copy, err) < 0 || sources_walk(&spec->sources, &visitor, err) < 0 ||
 	    copy_verify(&copy, err) < 0)
 		return err_ctx(err, "COPY");

@@ -31,7 +31,6 @@ struct copy_spec {
 	const char *destination; /* expanded, as written: a slash at the end counts */
 	const char *workdir;     /* absolute */
 	const char *chown;       /* expanded text; NULL for 0:0, or an image's own owners */
-	const char *chmod;       /* mode_priv.h, or NULL */
 	uint32_t first_id;       /* host id of the machine's 0 */
 	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
 	const struct digest *content;

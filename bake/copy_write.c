@@ -16,10 +16,7 @@
 
 static mode_t copy_mode(const struct copy *copy, const struct source_entry *entry)
 {
-	const char *chmod = copy->spec->chmod;
-	mode_t mode = entry->st.st_mode & 07777;
-
-	return chmod ? mode_apply(str_of(chmod), mode, S_ISDIR(entry->st.st_mode)) : mode;
+	return mode_copied(copy->spec->sources.chmod, &entry->st);
 }
 
 /* As the host has it: --chown's, the image's own, or root. */

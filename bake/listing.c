@@ -3,6 +3,7 @@
 
 #include "bake/differences.h"
 #include "bake/listing.h"
+#include "bake/mode_priv.h"
 #include "layers/text.h"
 
 #include <ctype.h>
@@ -15,10 +16,11 @@
 #define LISTING_SHOWN ((size_t)12) /* hex digits of a digest */
 
 /* What a person would want to know of an entry, but its attributes and its owner. */
-static int listing_describe(struct buf *out, const struct source_entry *entry, struct err *err)
+static int listing_describe(struct buf *out, const char *chmod, const struct source_entry *entry,
+			    struct err *err)
 {
 	const struct stat *st = &entry->st;
-	unsigned mode = st->st_mode & 07777;
+	unsigned mode = mode_copied(chmod, st);
 	char hex[DIGEST_HEX_MAX];
 
 	if (S_ISLNK(st->st_mode))
@@ -58,6 +60,11 @@ static int listing_add_attributes(struct buf *out, const struct xattrs *xattrs, 
 			digest_hex(&digest, hex));
 }
 
+void listing_draft_init(struct listing_draft *draft, const struct context_sources *sources)
+{
+	*draft = (struct listing_draft){.list = sources->list, .chmod = sources->chmod};
+}
+
 void listing_source(struct listing_draft *draft, const struct source_spec *source)
 {
 	draft->owners = source->devices;
@@ -83,7 +90,7 @@ int listing_add(const struct listing_draft *draft, const struct source_entry *en
 	if (!list || (!*entry->path && S_ISDIR(entry->st.st_mode) && !draft->whole))
 		return 0; /* of a directory that is a source only the content counts */
 	if (listing_add_path(draft, entry->path, err) < 0 ||
-	    listing_describe(list, entry, err) < 0 ||
+	    listing_describe(list, draft->chmod, entry, err) < 0 ||
 	    listing_add_attributes(list, &entry->xattrs, err) < 0)
 		return -1;
 	if (draft->owners &&

@@ -133,3 +133,10 @@ mode_t mode_apply(struct str text, mode_t old, bool directory)
 	(void)mode_change(text, &mode, directory);
 	return mode & MODE_ALL;
 }
+
+mode_t mode_copied(const char *chmod, const struct stat *st)
+{
+	mode_t mode = st->st_mode & MODE_ALL;
+
+	return chmod ? mode_apply(str_of(chmod), mode, S_ISDIR(st->st_mode)) : mode;
+}

@@ -14,10 +14,13 @@
 
 #include "layers/base/buf.h"
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 /* ERR_REFUSED for anything else. */
 int mode_check(struct str text, struct err *err) MUST_CHECK;
 
 /* The mode of something that had `old`; text was checked. */
 mode_t mode_apply(struct str text, mode_t old, bool directory);
+
+/* The permissions that a copy of this has; chmod is NULL where nothing is said of them. */
+mode_t mode_copied(const char *chmod, const struct stat *st);

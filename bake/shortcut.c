@@ -28,7 +28,7 @@
 #include <time.h>
 
 #define SHORTCUT_DIR "contexts"
-#define SHORTCUT_MAGIC "hearth\1"
+#define SHORTCUT_MAGIC "hearth\2"
 #define SHORTCUT_NAME_MAX ((size_t)48)
 #define SHORTCUT_FILE_MAX (sizeof(struct table_head) + SHORTCUT_FILES_MAX * sizeof(struct entry))
 #define SHORTCUT_PIECE ((size_t)512) /* entries written at once */

@@ -62,6 +62,7 @@ struct context_sources work_copy_sources(const struct task *task, int fd)
 		.excludes = task->excludes,
 		.exclude_count = task->exclude_count,
 		.parents = task->parents,
+		.chmod = task->chmod,
 		.image = task->image_count > 0,
 		.label = task->image_name,
 	};
@@ -80,7 +81,6 @@ int work_copy(struct store *store, struct machine *machine, const struct task *t
 		.destination = task->argv[task->argc - 1],
 		.workdir = task->workdir,
 		.chown = task->chown,
-		.chmod = task->chmod,
 		.content = task->content,
 		.shortcut = shortcut,
 		.first_id = machine_first_id(machine),

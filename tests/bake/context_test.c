@@ -87,6 +87,33 @@ static void of_a_whole_directory_its_own_mode_counts_too(void **state)
 	assert_true(digest_equal(&before, &after));
 }
 
+static void a_mode_counts_as_chmod_makes_it(void **state)
+{
+	static const char *const chmods[] = {"0644", "u=rwX,go=rX", "u+w", NULL};
+	const char *source = "a";
+	struct scene *scene = *state;
+
+	make_tree(scene, "context/a");
+	for (size_t i = 0; i < sizeof(chmods) / sizeof(chmods[0]); i++) {
+		struct context_sources sources = {
+			.fd = scene->contextfd, .paths = &source, .count = 1, .chmod = chmods[i]};
+		struct digest before;
+		struct digest after;
+		struct err err = {0};
+
+		check_ok(context_digest(&sources, NULL, &before, &err), &err);
+		assert_int_equal(fchmodat(scene->fd, "context/a/sub", 0775, 0), 0);
+		assert_int_equal(fchmodat(scene->fd, "context/a/1.txt", 0664, 0), 0);
+		check_ok(context_digest(&sources, NULL, &after, &err), &err);
+		assert_int_equal(digest_equal(&before, &after), i < 2);
+		assert_int_equal(fchmodat(scene->fd, "context/a/sub", 0755, 0), 0);
+		assert_int_equal(fchmodat(scene->fd, "context/a/1.txt", 0744, 0), 0);
+		check_ok(context_digest(&sources, NULL, &after, &err), &err);
+		assert_int_equal(digest_equal(&before, &after), i == 0); /* X is of what runs */
+		assert_int_equal(fchmodat(scene->fd, "context/a/1.txt", 0644, 0), 0);
+	}
+}
+
 static void every_visible_change_counts(void **state)
 {
 	struct scene *scene = *state;
@@ -430,6 +457,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(place_and_time_do_not_count),
 		SCENE_TEST(of_a_whole_directory_its_own_mode_counts_too),
+		SCENE_TEST(a_mode_counts_as_chmod_makes_it),
 		SCENE_TEST(every_visible_change_counts),
 		SCENE_TEST(names_and_contents_do_not_run_together),
 		SCENE_TEST(other_directories_do_not_count),

@@ -416,10 +416,12 @@ static void symbolic_modes_are_of_each_file(void **state)
 	struct scene *scene = *state;
 	const char *source = "d";
 	struct copy_spec spec = {
-		.sources = {.fd = scene->contextfd, .paths = &source, .count = 1},
+		.sources = {.fd = scene->contextfd,
+			    .paths = &source,
+			    .count = 1,
+			    .chmod = "u=rwX,go=rX"},
 		.destination = "/new/dir",
 		.workdir = "/",
-		.chmod = "u=rwX,go=rX",
 	};
 	mode_t before = umask(0077);
 	struct err err = {0};

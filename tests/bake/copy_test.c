@@ -33,7 +33,7 @@ static void copy_flags(const struct scene *scene, const char *source, const char
 	struct err err = {0};
 
 	spec.chown = chown;
-	spec.chmod = chmod;
+	spec.sources.chmod = chmod;
 	check_ok(copy_into(scene->rootfd, &spec, &err), &err);
 }
 
@@ -496,7 +496,7 @@ static void a_missing_source_is_named(void **state)
 	scene_file(scene, "context/file", "x", 0644);
 	check_refused(scene, &spec, ERR_NOT_FOUND,
 		      "COPY: fiel is not in the context; did you mean file?");
-	spec.chmod = "u+q";
+	spec.sources.chmod = "u+q";
 	check_refused(scene, &spec, ERR_REFUSED, "expected octal");
 }
 

@@ -101,6 +101,13 @@ spec "$work/k.json" "$base" "COPY src /c"
 key "the first one again is" 1
 chmod 0664 "$context/src/f"
 key "what umask did to a file shows" 0
+spec "$work/k.json" "$base" "COPY --chmod=u=rwX,go=rX src /c"
+key "where --chmod says the modes it is another step" 0
+chmod 0644 "$context/src/f"
+key "to which umask does nothing" 1
+chmod 0755 "$context/src/f"
+key "but for what it lets run" 0
+chmod 0664 "$context/src/f"
 mv "$context/src/f" "$context/src/f2"
 key "a name counts" 0
 spec "$work/k.json" "$base" "COPY src /d"
@@ -153,7 +160,7 @@ check "but not where it was excluded" test "$(grep -c 'left out' "$work/bake.log
 
 # ---- what is missing
 printf 'a\nsrc/s*\n' >"$context/.dockerignore"
-refused "a rule that hides a source is named with its line" 66 'step 1 .*COPY: src/sub is hidden by .dockerignore line 2 \(src/s\*\)' \
+refused "a rule that hides a source is named with its line" 66 "step 1 .*COPY: src/sub is hidden by .dockerignore line 2 \(src/s\*\) \(the context is $context\)" \
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY src/sub /x"]}') --context "$context"
 refused "a missing source is named with its neighbour and the context" 66 "step 1 .*othre is not in the context; did you mean other\? \(the context is $context\)" \
 	hearth bake <(jq -n --arg b "$base" '{base: $b, steps: ["COPY othre /x"]}') --context "$context"
