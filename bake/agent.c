@@ -82,26 +82,52 @@ static int agent_parse(struct str id, const json_t *record, struct agent *out, s
 	return 0;
 }
 
-int agent_find_id(struct meta *meta, struct str name, char out[static ID_TEXT_MAX], struct err *err)
+/* The id in a slug's record, where it always is: pollers ask by slug, so nothing is parsed. */
+static bool agent_slug_view(struct str record, char out[static ID_TEXT_MAX])
 {
-	AUTO(json) json_t *record = NULL;
-	struct str id = name;
-	int found;
+	const struct str head = STR("{\"id\":\"");
+	struct str id = {record.ptr + head.len, ID_TEXT_MAX - 1};
 
-	if (!id_is_valid(STR(AGENT_PREFIX), name)) {
-		if (name.len >= AGENT_SLUG_TEXT_MAX)
-			return 0;
-		found = meta_get(meta, AGENT_SLUGS, name, &record, err);
-		if (found != 1)
-			return found;
-		if (json_need_string(record, "", "id", &id, err) < 0)
-			return agent_corrupt(name, err);
-	}
-	if (id.len >= ID_TEXT_MAX)
-		return err_set(err, ERR_CORRUPT, "the id of " STR_FMT " is too long",
-			       STR_ARG(name));
+	if (record.len <= head.len + id.len || !str_starts(record, head) ||
+	    !id_is_valid(STR(AGENT_PREFIX), id) || id.ptr[id.len] != '"')
+		return false;
 	memcpy(out, id.ptr, id.len);
 	out[id.len] = '\0';
+	return true;
+}
+
+static int agent_find_slug(struct meta *meta, struct str slug, char out[static ID_TEXT_MAX],
+			   struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	struct str text;
+	struct str id;
+	int found;
+
+	if (slug.len >= AGENT_SLUG_TEXT_MAX)
+		return 0;
+	found = meta_view(meta, AGENT_SLUGS, slug, &text, err);
+	if (found != 1 || agent_slug_view(text, out))
+		return found;
+	/* A newer program put more into it. */
+	if (meta_get(meta, AGENT_SLUGS, slug, &record, err) < 0)
+		return -1;
+	if (json_need_string(record, "", "id", &id, err) < 0)
+		return agent_corrupt(slug, err);
+	if (id.len >= ID_TEXT_MAX)
+		return err_set(err, ERR_CORRUPT, "the id of " STR_FMT " is too long",
+			       STR_ARG(slug));
+	memcpy(out, id.ptr, id.len);
+	out[id.len] = '\0';
+	return 1;
+}
+
+int agent_find_id(struct meta *meta, struct str name, char out[static ID_TEXT_MAX], struct err *err)
+{
+	if (!id_is_valid(STR(AGENT_PREFIX), name))
+		return agent_find_slug(meta, name, out, err);
+	memcpy(out, name.ptr, name.len);
+	out[name.len] = '\0';
 	return 1;
 }
 

@@ -137,6 +137,22 @@ static void any_version_is_there_by_id_and_by_slug(void **state)
 	}
 }
 
+static void a_slug_is_found_whatever_else_its_record_says(void **state)
+{
+	struct store *store = ((struct store_fixture *)*state)->store;
+	auto_agent_synced struct agent_synced synced = sync_spec(store, "{\"slug\": \"a\"}");
+	AUTO(json) json_t *record = json_pack("{s:i, s:i}", "v", 1, "a", 2);
+	AUTO(meta) struct meta *meta = NULL;
+	char id[ID_TEXT_MAX];
+	struct err err = {0};
+
+	json_set_text(record, "id", synced.agent.id);
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	check_ok(meta_put(meta, "agents.slugs", STR("a"), record, &err), &err);
+	assert_int_equal(agent_find_id(meta, STR("a"), id, &err), 1);
+	assert_string_equal(id, synced.agent.id);
+}
+
 static void what_is_not_there_is_not_found(void **state)
 {
 	static const int64_t numbers[] = {2, -1, INT64_MAX, INT64_MIN};
@@ -509,6 +525,7 @@ int main(void)
 		STORE_TEST(the_same_content_appends_nothing_however_it_is_written),
 		STORE_TEST(a_change_in_anything_appends_a_version),
 		STORE_TEST(any_version_is_there_by_id_and_by_slug),
+		STORE_TEST(a_slug_is_found_whatever_else_its_record_says),
 		STORE_TEST(what_is_not_there_is_not_found),
 		STORE_TEST(an_agent_is_told_with_its_spec_as_it_was_synced),
 		STORE_TEST(a_version_knows_its_subagents),
