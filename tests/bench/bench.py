@@ -33,7 +33,7 @@ ROWS = {row.__name__: row for row in (
     files.write, files.copy, files.scan, files.rebuild,
     transfers.pull, transfers.export, transfers.memory, transfers.slow,
     stores.collect, stores.rounds, stores.survivors, stores.fsck, stores.fsck_baked,
-    daemon.serve)}
+    daemon.serve, daemon.agents, daemon.behind)}
 
 
 def fdatasync_ms(work):

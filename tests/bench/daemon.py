@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows: the daemon's front door, beside nginx that answers the same text."""
 import http.client
+import itertools
 import json
 import os
 import re
+import shutil
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from measure import free_port, said
+from ground import FIVE
+from measure import free_port, run, said
 
 NGINX = """worker_processes {cores};
 daemon off;
@@ -23,6 +27,82 @@ http {{
 }}
 """
 
+# Each request asks for another agent.
+ANY = """request = function()
+	return wrk.format("GET", "/v1/agents.imageStatus?id=agent-" .. math.random(0, {count} - 1))
+end
+"""
+
+# A bake that takes a core and says so now and then.
+BUSY = "RUN i=0; while :; do i=$((i + 1)); [ $((i % 100000)) -gt 0 ] || echo $i; done"
+
+
+class Served:
+    """A daemon, and a connection to it."""
+
+    def __init__(self, bench, data):
+        port = free_port()
+        self.url, self.address = f"http://127.0.0.1:{port}", ("127.0.0.1", port)
+        self.process = bench.serve(bench.hearth, "serve", "--data", data, "--listen", f"127.0.0.1:{port}",
+                                   "--grace", "0")
+        bench.wait("hearth serve", "curl", "-fsS", f"{self.url}/readyz")
+        self.token = (data / "admin.token").read_text().strip()
+        self.connection = http.client.HTTPConnection(*self.address)
+
+    @property
+    def bearer(self):
+        return f"Authorization: Bearer {self.token}"
+
+    def ask(self, verb, path, body=None, **headers):
+        """The answer and its text, which is not read as JSON before somebody wants that."""
+        headers = {"Authorization": f"Bearer {self.token}", **headers}
+        self.connection.request(verb, path, json.dumps(body) if body is not None else None, headers)
+        answer = self.connection.getresponse()
+        text = answer.read().decode()
+        if answer.status >= 400:
+            sys.exit(f"bench: {verb} {path}: {text}")
+        return answer, text
+
+    def status(self, agent, **headers):
+        return self.ask("GET", f"/v1/agents.imageStatus?id={agent}&wait=30", **headers)
+
+    def await_state(self, agent, wanted):
+        """Ask until the status is such a one, being told of each change."""
+        answer, text = self.status(agent)
+        while not wanted(json.loads(text)):
+            said_last = answer.headers["ETag"]
+            answer, changed = self.status(agent, **{"If-None-Match": said_last})
+            text = changed or text
+
+    def wrk(self, path="", script=None, seconds=3):
+        return wrk(self.url + path, "-H", self.bearer, *(["-s", script] if script else []), seconds=seconds)
+
+    def resident(self):
+        """MiB that are resident, without the pages of data.mdb."""
+        total, counted = 0, True
+        for line in Path(f"/proc/{self.process.pid}/smaps").read_text(encoding="ascii").splitlines():
+            if line[0] in "0123456789abcdef":
+                counted = not line.endswith("data.mdb")
+            elif counted and line.startswith("Rss:"):
+                total += int(line.split()[1])
+        return total / 1024
+
+    def gauge(self, name):
+        return int(re.search(rf"^{name} (\d+)$", self.ask("GET", "/metrics")[1], re.M)[1])
+
+    def crowd(self, text, gauge):
+        """What 1,000 connections cost that say this, once the gauge has counted them."""
+        before = self.resident()
+        connections = [socket.create_connection(self.address) for _ in range(1000)]
+        for connection in connections:
+            connection.sendall(text.encode())
+        while self.gauge(gauge) < 1000:
+            time.sleep(0.05)
+        cost = self.resident() - before
+        for connection in connections:
+            connection.close()
+        return cost
+
 
 def wrk(url, *options, seconds=3):
     """Requests a second over 16 kept connections, and the 99th percentile in ms."""
@@ -31,14 +111,6 @@ def wrk(url, *options, seconds=3):
         sys.exit(f"bench: {url} refuses:\n{text}")
     p99, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()
     return float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1]), float(p99) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
-
-
-def start(bench):
-    """A daemon on a store of its own: its process, URL and token."""
-    data, port = bench.fresh("served") / "data", free_port()
-    process = bench.serve(bench.hearth, "serve", "--data", data, "--listen", f"127.0.0.1:{port}")
-    bench.wait("hearth serve", "curl", "-fsS", f"http://127.0.0.1:{port}/readyz")
-    return process, f"http://127.0.0.1:{port}", (data / "admin.token").read_text().strip()
 
 
 def start_nginx(bench, text):
@@ -50,66 +122,81 @@ def start_nginx(bench, text):
     return f"http://127.0.0.1:{port}/"
 
 
-def resident(process):
-    """MiB that are resident, without the pages of data.mdb."""
-    total, counted = 0, True
-    for line in Path(f"/proc/{process.pid}/smaps").read_text(encoding="ascii").splitlines():
-        if line[0] in "0123456789abcdef":
-            counted = not line.endswith("data.mdb")
-        elif counted and line.startswith("Rss:"):
-            total += int(line.split()[1])
-    return total / 1024
+def filled(bench, count):
+    """A store of so many agents, written in memory, where a commit costs least."""
+    data = bench.fresh("agents") / "data"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        run(bench.build / "tests/bench/bench.many_agents", f"{memory}/data", count)
+        shutil.copytree(f"{memory}/data", data)
+    return data
 
 
-def sync(url, token, count):
-    """So many agents, over one connection; the last one's name."""
-    connection = http.client.HTTPConnection(url.split("//")[1])
-    headers = {"Authorization": f"Bearer {token}"}
-    for n in range(count):
-        connection.request("POST", "/v1/agents.sync", json.dumps({"slug": f"agent-{n}", "model": "m", "system": "s"}), headers)
-        answer = connection.getresponse()
-        said_so = answer.read()
-        if answer.status != 200:
-            sys.exit(f"bench: agents.sync: {said_so.decode()}")
-    return f"agent-{count - 1}"
+def rates(samples):
+    return {name: [one[0] for one in side] for name, side in samples.items()}
 
 
-def gauge(url, token, name):
-    page = said("curl", "-sS", "-H", f"Authorization: Bearer {token}", f"{url}/metrics")
-    return int(re.search(rf"^{name} (\d+)$", page, re.M)[1])
-
-
-def crowd(bench, url, token, text, name):
-    """What 1,000 connections cost that say this, once the gauge has counted them."""
-    address = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
-    before = resident(bench.daemon)
-    connections = [socket.create_connection(address) for _ in range(1000)]
-    for connection in connections:
-        connection.sendall(text.encode())
-    while gauge(url, token, name) < 1000:
-        time.sleep(0.05)
-    cost = resident(bench.daemon) - before
-    for connection in connections:
-        connection.close()
-    return cost
+def percentiles(samples):
+    return {name: [one[1] for one in side] for name, side in samples.items()}
 
 
 def serve(bench):
     """What a poller asks, with a token, and what connections cost that wait."""
-    bench.daemon, url, token = start(bench)
-    agent = sync(url, token, 1000)
-    asked = f"/v1/agents.imageStatus?id={agent}"
-    bearer = f"Authorization: Bearer {token}"
-    bench.row("memory with 1,000 agents", {"hearth": [resident(bench.daemon)]}, ("16 MiB", lambda m: m["hearth"] <= 16), "MiB")
-    nginx = start_nginx(bench, said("curl", "-sS", "-H", bearer, url + asked))
-    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: wrk(url + asked, "-H", bearer), nginx=lambda: wrk(nginx))
-    bench.row("agents.imageStatus", {name: [one[0] for one in side] for name, side in samples.items()},
+    daemon = Served(bench, filled(bench, 1000))
+    asked = "/v1/agents.imageStatus?id=agent-999"
+    answer, text = daemon.ask("GET", asked)
+    idle = [daemon.resident()]
+    nginx = start_nginx(bench, text)
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: daemon.wrk(asked), nginx=lambda: wrk(nginx))
+    bench.row("agents.imageStatus", rates(samples),
               ("50,000 and 0.5 x nginx", lambda m: m["hearth"] >= max(50000, 0.5 * m["nginx"])), "/s")
-    bench.row("its 99th percentile", {name: [one[1] for one in side] for name, side in samples.items()},
-              ("5 ms", lambda m: m["hearth"] <= 5))
-    etag = re.search(r"^ETag: (\S+)", said("curl", "-sSi", "-H", bearer, url + asked), re.M)[1]
-    poll = f"GET {asked}&wait=60 HTTP/1.1\r\nHost: localhost\r\n{bearer}\r\nIf-None-Match: {etag}\r\n\r\n"
-    bench.row("1,000 idle connections", {"hearth": [crowd(bench, url, token, "", "hearth_connections")]},
+    bench.row("its 99th percentile", percentiles(samples), ("5 ms", lambda m: m["hearth"] <= 5))
+    bench.row("memory with 1,000 agents", {"hearth": idle, "after all that": [daemon.resident()]},
+              ("16 MiB", lambda m: max(m.values()) <= 16), "MiB")
+    bench.row("1,000 idle connections", {"hearth": [daemon.crowd("", "hearth_connections")]},
               ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
-    bench.row("1,000 long polls", {"hearth": [crowd(bench, url, token, poll, "hearth_requests_waiting")]},
+    poll = (f"GET {asked}&wait=60 HTTP/1.1\r\nHost: localhost\r\n{daemon.bearer}\r\n"
+            f"If-None-Match: {answer.headers['ETag']}\r\n\r\n")
+    bench.row("1,000 long polls", {"hearth": [daemon.crowd(poll, "hearth_requests_waiting")]},
               ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
+
+
+def agents(bench):
+    """Any of 100,000 agents is asked for, beside any of 1,000."""
+    sides = {}
+    for name, count in (("hearth", 100000), ("1,000 agents", 1000)):
+        script = bench.work / f"any-{count}.lua"
+        script.write_text(ANY.format(count=count))
+        daemon = Served(bench, filled(bench, count))
+        sides[name] = lambda daemon=daemon, script=script: daemon.wrk(script=script)
+    samples = bench.turns(max(3, bench.args.runs // 3), **sides)
+    bench.row("imageStatus of any of 100,000 agents", rates(samples),
+              ("0.9 x any of 1,000", lambda m: m["hearth"] >= 0.9 * m["1,000 agents"]), "/s")
+
+
+def agent(slug, steps):
+    return {"slug": slug, "model": "m", "system": slug, "sandbox": {"image": {"base": "bench:1", "steps": steps}}}
+
+
+def behind(bench):
+    """A bake goes on in one core while pollers ask, and what is cached is ready at once."""
+    data = bench.fresh("behind") / "data"
+    run(bench.hearth, "import", bench.base, "--tag", "bench:1", "--data", data)
+    daemon, number = Served(bench, data), itertools.count()
+
+    def ready():
+        slug = f"agent-{next(number)}"
+        start = time.perf_counter()
+        daemon.ask("POST", "/v1/agents.sync", agent(slug, FIVE))
+        daemon.await_state(slug, lambda status: status["status"] == "ready")
+        return (time.perf_counter() - start) * 1000
+
+    ready()
+    bench.row("sync of a cached image, until it is ready", bench.turns(bench.args.runs, hearth=ready),
+              ("20 ms", lambda m: m["hearth"] <= 20))
+    nginx = start_nginx(bench, daemon.status("agent-0")[1])
+    daemon.ask("POST", "/v1/agents.sync", agent("busy", [BUSY]))
+    daemon.await_state("busy", lambda status: status.get("phase") == "running")
+    asked = "/v1/agents.imageStatus?id=agent-0"
+    samples = bench.turns(max(3, bench.args.runs // 3), hearth=lambda: daemon.wrk(asked), nginx=lambda: wrk(nginx))
+    bench.row("agents.imageStatus while a bake runs", rates(samples), ("(no aim)", lambda m: True), "/s")
+    bench.row("its 99th percentile", percentiles(samples), ("5 ms", lambda m: m["hearth"] <= 5))
