@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/lines_priv.h"
 
+#include <ctype.h>
+
 struct lines {
 	struct buf *out;
 	size_t number; /* of the physical line, from 1 */
 	bool started;
-	bool open; /* the line before ended in a backslash */
-	bool past; /* no directive can come any more */
-	bool said; /* there was one that names the escape character */
+	bool open;     /* the line before ended in a backslash */
+	bool past;     /* no directive can come any more */
+	unsigned said; /* which of the directives came */
 	struct lines_seen seen;
 };
 
@@ -74,43 +76,58 @@ static bool lines_continues(struct str *line, char escape)
 	return true;
 }
 
-/* A comment's "key = value"; false for any other line. */
+static size_t lines_key_length(struct str text)
+{
+	size_t n = 0;
+
+	while (n < text.len && isalnum((unsigned char)text.ptr[n]))
+		n++;
+	return n > 0 && isalpha((unsigned char)text.ptr[0]) ? n : 0;
+}
+
+/* A comment's "key = value", the key a word; false for any other line. */
 static bool lines_is_directive(struct str line, struct str *out_key, struct str *out_value)
 {
-	const char *equals;
-	struct str key;
+	struct str rest;
 
 	if (!str_starts(line, STR("#")))
 		return false;
-	equals = memchr(line.ptr, '=', line.len);
-	if (!equals)
+	rest = lines_trim_left(str_skip(line, 1));
+	*out_key = (struct str){rest.ptr, lines_key_length(rest)};
+	rest = lines_trim_left(str_skip(rest, out_key->len));
+	if (out_key->len == 0 || !str_starts(rest, STR("=")))
 		return false;
-	key = (struct str){line.ptr + 1, (size_t)(equals - line.ptr) - 1};
-	*out_key = lines_trim_right(lines_trim_left(key));
-	*out_value = (struct str){equals + 1, line.len - key.len - 2};
-	*out_value = lines_trim_right(lines_trim_left(*out_value));
-	return out_key->len > 0;
+	*out_value = lines_trim_right(lines_trim_left(str_skip(rest, 1)));
+	return true;
 }
 
-/* In front of all else a comment may say how the step is to be read. */
-static int lines_check_directive(struct lines *lines, struct str line, struct err *err)
+static int lines_set_escape(struct lines *lines, struct str value, struct err *err)
 {
-	struct str key;
-	struct str value;
-
-	lines->past = lines->past || !lines_is_directive(line, &key, &value);
-	if (lines->past || key.len != strlen("escape") ||
-	    strncasecmp(key.ptr, "escape", key.len) != 0)
-		return 0;
-	if (lines->said)
-		return err_set(err, ERR_REFUSED, "line %zu: # escape= is given twice",
-			       lines->number);
-	lines->said = true;
 	if (!str_equal(value, STR("\\")) && !str_equal(value, STR("`")))
 		return err_set(err, ERR_REFUSED,
 			       "line %zu: # escape=" STR_FMT ": only \\ or ` escapes",
 			       lines->number, STR_ARG(value));
 	lines->seen.escape = value.ptr[0];
+	return 0;
+}
+
+/* In front of all else a comment may say how the step is to be read. */
+static int lines_check_directive(struct lines *lines, struct str line, struct err *err)
+{
+	static const char *const known[] = {"escape", "syntax", "check"};
+	struct str key;
+	struct str value;
+
+	lines->past = lines->past || !lines_is_directive(line, &key, &value);
+	for (size_t i = 0; !lines->past && i < sizeof(known) / sizeof(known[0]); i++) {
+		if (key.len != strlen(known[i]) || strncasecmp(key.ptr, known[i], key.len) != 0)
+			continue;
+		if (lines->said & 1U << i)
+			return err_set(err, ERR_REFUSED, "line %zu: # %s= is given twice",
+				       lines->number, known[i]);
+		lines->said |= 1U << i;
+		return i == 0 ? lines_set_escape(lines, value, err) : 0;
+	}
 	return 0;
 }
 

@@ -44,6 +44,8 @@ static void text_is_joined_and_cleaned(void **state)
 		{"# syntax=x\n# check=y\n# escape=\\\nRUN a", "RUN a"},
 		{"# first\n# escape=`\nRUN a", "RUN a"},
 		{"\n# escape=`\nRUN a", "RUN a"},
+		{"# is no key = x\n# escape=`\nRUN a", "RUN a"},
+		{"# other = x\n# escape=`\nRUN a `\n b", "RUN a  b"},
 		{"RUN a \\\n# escape=`\n b", "RUN a  b"},
 		{"# escape=`\nRUN a `\n b", "RUN a  b"},
 		{"#ESCAPE = `\nRUN a `` ` \t\n b\\", "RUN a ``  b\\"},
@@ -101,6 +103,7 @@ static const struct {
 	{"# escape=`\nRUN a \\\nb", "line 3: a step is one instruction"},
 	{"# escape=`\nENV a='b`'c'", "never closed"},
 	{"# escape=\\\n# escape=\\\nRUN a", "line 2: # escape= is given twice"},
+	{"# syntax=x\n# Syntax = x\nRUN a", "line 2: # syntax= is given twice"},
 	/* bytes */
 	{"RUN a\x01", "line 1 holds the control byte 0x01"},
 	{"RUN a \\\n\x1b[0m", "line 2 holds the control byte 0x1b"},
