@@ -3,6 +3,7 @@
 
 #include "layers/base/array.h"
 #include "layers/base/fd.h"
+#include "layers/base/path.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +19,23 @@ static struct str ignore_trim(struct str text)
 	return text;
 }
 
+/* It begins with "..", once it is clean: nothing in the context has such a path. */
+static bool ignore_leads_out(struct str text)
+{
+	struct str part;
+	size_t depth = 0;
+
+	if (str_starts(text, STR("/")))
+		return false;
+	while (path_next(&text, &part)) {
+		if (!str_equal(part, STR("..")))
+			depth += !str_equal(part, STR("."));
+		else if (depth-- == 0)
+			return true;
+	}
+	return false;
+}
+
 static int ignore_add(struct ignore *ignore, struct str text, size_t line, struct err *err)
 {
 	struct ignore_rule rule = {.shows = str_starts(text, STR("!")), .line = line};
@@ -28,6 +46,8 @@ static int ignore_add(struct ignore *ignore, struct str text, size_t line, struc
 		return err_set(err, ERR_REFUSED, "a pattern is missing behind !");
 	if (memchr(text.ptr, '\0', text.len))
 		return err_set(err, ERR_REFUSED, "a pattern holds a NUL byte");
+	if (ignore_leads_out(text))
+		return 0;
 	if (array_make_room(&ignore->rules, sizeof(rule), ignore->count, IGNORE_RULES_MAX,
 			    "patterns", err) < 0 ||
 	    pattern_parse(text, &rule.pattern, err) < 0)

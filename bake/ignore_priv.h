@@ -13,7 +13,8 @@
  *	line  = "#" anything          only in the first column
  *	      | blanks
  *	      | blanks [ "!" blanks ] pattern blanks      pattern_priv.h; "/" in
- *	                              front of it, "." and ".." in it are cleaned
+ *	                              front of it, "." and ".." in it are cleaned;
+ *	                              one that leads out names nothing
  */
 #pragma once
 

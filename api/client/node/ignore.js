@@ -18,6 +18,24 @@ function trim(text) {
 	return text.replace(/^[ \t-\r]+|[ \t-\r]+$/g, "");
 }
 
+/* It begins with "..", once it is clean: nothing in the context has such a path. */
+function leadsOut(text) {
+	let depth = 0;
+
+	if (text.startsWith("/"))
+		return false;
+	for (const name of text.split("/")) {
+		if (name === "..")
+			depth--;
+		else if (name !== "" && name !== ".")
+			depth++;
+		if (depth < 0)
+			return true;
+	}
+	return false;
+}
+
+/* undefined for one that names nothing. */
 function ruleOf(text, line) {
 	const shows = text.startsWith("!");
 	const pattern = shows ? trim(text.slice(1)) : text;
@@ -26,6 +44,8 @@ function ruleOf(text, line) {
 		throw new InvalidArgument("a pattern is missing behind !");
 	if (pattern.includes("\0"))
 		throw new InvalidArgument("a pattern holds a NUL byte");
+	if (leadsOut(pattern))
+		return undefined;
 	return { shows, line, pattern: new Pattern(pattern) };
 }
 
@@ -46,10 +66,11 @@ export class Ignore {
 		const lines = text.replace(/^\xef\xbb\xbf/, "").split("\n");
 
 		for (const [i, line] of lines.entries()) {
-			const rule = line.startsWith("#") ? "" : trim(line);
+			const trimmed = line.startsWith("#") ? "" : trim(line);
+			const rule = trimmed === "" ? undefined : readRule(trimmed, i + 1);
 
-			if (rule !== "")
-				this.#rules.push(readRule(rule, i + 1));
+			if (rule)
+				this.#rules.push(rule);
 			if (this.#rules.length > RULES_MAX)
 				throw new TooLarge(`.dockerignore line ${i + 1}: more than ${RULES_MAX} patterns`);
 		}
