@@ -335,13 +335,22 @@ static int sources_count_match(struct sources *walk, struct str clean, struct er
 	return walk->taken++ > 0; /* two are as good as more */
 }
 
-static int sources_visit_match(struct sources *walk, struct str clean, struct err *err)
+/* A file that was matched is judged by its name; of a directory only what is in it is. */
+static bool sources_excludes(const struct sources *walk, struct str clean)
 {
 	const struct ignore_rule *rule;
+	auto_close int fd = -1;
+	struct err ignored;
 
-	if (ignore_judge(&walk->excludes, path_base(clean), &rule) == IGNORE_HIDDEN)
-		return 0;
-	return sources_visit(walk, clean, true, err);
+	if (ignore_judge(&walk->excludes, path_base(clean), &rule) == IGNORE_SEEN)
+		return false;
+	fd = fd_open_in_root(walk->spec->fd, clean.ptr, O_PATH | O_DIRECTORY, 0, &ignored);
+	return fd < 0;
+}
+
+static int sources_visit_match(struct sources *walk, struct str clean, struct err *err)
+{
+	return sources_excludes(walk, clean) ? 0 : sources_visit(walk, clean, true, err);
 }
 
 /* No match is no error: patterns say what there may be. */

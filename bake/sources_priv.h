@@ -10,8 +10,8 @@
  * `parents` the source is what stands before a part that is ".", else the
  * root, and of it is taken what the rest matches, as a pattern.
  *
- * What --exclude names is left out: of a directory below it, and of what a
- * wildcard matched by its own name. What the context's .dockerignore hides is
+ * What --exclude names is left out: of a directory below it, and of the files
+ * that a wildcard matched by their own names. What the context's .dockerignore hides is
  * not there.
  *
  * ERR_NOT_FOUND for a source that is not there: it says which rule hid it, or
