@@ -309,7 +309,7 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 	result = sources_walk(sources, &visitor, err);
 	(void)shortcut_keep(reader.shortcut); /* what was read, whatever came of the rest */
 	if (result < 0)
-		return err_ctx(err, "COPY");
+		return sources->whole ? -1 : err_ctx(err, "COPY");
 	context_hash_final(&reader.hash, out);
 	return 0;
 }

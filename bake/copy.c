@@ -240,7 +240,7 @@ int copy_into(int rootfd, const struct copy_spec *spec, struct err *err)
 	context_hash_init(&copy.hash, &spec->sources);
 	if (copy_read_flags(&copy, err) < 0 || sources_walk(&spec->sources, &visitor, err) < 0 ||
 	    copy_verify(&copy, err) < 0)
-		return err_ctx(err, "COPY");
+		return spec->sources.whole ? -1 : err_ctx(err, "COPY");
 	return 0;
 }
 

@@ -174,6 +174,12 @@ static int inner_make_missing(void *ctx, int rootfd, struct err *err)
 				    0644);
 		else if (mkdirat(dirfd, path.ptr + at, 0755) == 0 || errno == EEXIST)
 			continue;
+		if (fd < 0 && errno == EROFS)
+			return err_set(
+				err, ERR_REFUSED,
+				"%s is not in what is mounted there, which is read-only: add "
+				"it to that, or say rw",
+				path.ptr);
 		if (fd < 0)
 			return err_os(err, errno, "make %s", path.ptr);
 	}

@@ -277,6 +277,22 @@ static void mounts_lie_in_one_another(void **state)
 	test_free(done);
 }
 
+static void no_place_is_made_in_what_is_read_only(void **state)
+{
+	struct rig *rig = *state;
+	auto_close int fd = new_directory(rig);
+	struct machine_mount mounts[] = {tree_on("/c", fd), tmpfs_on("/c/d")};
+	AUTO(machine) struct machine *machine = NULL;
+	struct done *done;
+
+	mounts[0].read_only = true;
+	machine = open_with(rig, mounts, COUNT(mounts));
+	done = rig_shell(machine, "true");
+	check_err(done->result, &done->err, ERR_REFUSED);
+	assert_non_null(strstr(done->err.text, "mount on /c/d: /c/d is not in what is mounted"));
+	test_free(done);
+}
+
 static void what_has_no_place_is_refused(void **state)
 {
 	struct rig *rig = *state;
@@ -368,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_target_that_the_image_has_deleted_has_a_place_again),
 		cmocka_unit_test(links_of_the_image_are_followed_inside_it),
 		cmocka_unit_test(mounts_lie_in_one_another),
+		cmocka_unit_test(no_place_is_made_in_what_is_read_only),
 		cmocka_unit_test(what_has_no_place_is_refused),
 		cmocka_unit_test(a_link_loop_leads_nowhere),
 		cmocka_unit_test(an_empty_root_has_mounts_too),
