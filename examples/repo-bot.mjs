@@ -45,7 +45,7 @@ let { status } = await client.agents.imageStatus({ id: agentId })   // a read; n
 while (status === "baking") { await sleep(5_000); ({ status } = await client.agents.imageStatus({ id: agentId })) }
 
 const image = await client.agents.imageStatus({ id: agentId })
-if (status === "failed") {
+if (status === "failed" && image.error) {
   console.error(`${image.error.message}\n${image.error.logTail}`)
   process.exit(1)
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The documentation's programs, and mistakes that the types find. Checked by tsc, never run. */
+/* What the documentation calls, and mistakes that the types find. Checked by tsc, never run. */
 import {
 	AgentNotReady,
 	Client,
@@ -8,36 +8,12 @@ import {
 	Status,
 	createClient,
 	definePlane,
-	sleep,
 } from "../../../api/client/index.js";
-
-export const plane = definePlane({
-  agent: {
-    slug: "repo-bot",
-    model: { provider: "gateway", model: "anthropic/claude-sonnet-4.6" },
-    system: "You work in the checked-out repository at /workspace.",
-    sandbox: {
-      provider: "modal",
-      image: {
-        base: "ghcr.io/acme/agent-base:1.4",
-        steps: [
-          "RUN apt-get update && apt-get install -y git",
-          "RUN git clone --depth 1 https://github.com/acme/handbook /workspace"
-        ]
-      },
-      resources: { cpu: 2, memoryMb: 4096 },
-      network: { egress: { mode: "allow", allow: ["github.com"] } },
-      lifecycle: { idleAfterMs: 15 * 60 * 1000, onIdle: "snapshot", keepSnapshots: 2 }
-    }
-  }
-})
+import { plane } from "../../../examples/repo-bot.mjs";
 
 const client: Client = createClient({ url: "http://127.0.0.1:7460", token: "hth_" });
 const { id: agentId, warnings } = await client.agents.sync(plane);
-
-let { status } = await client.agents.imageStatus({ id: agentId })   // a read; never builds
-while (status === "baking") { await sleep(5_000); ({ status } = await client.agents.imageStatus({ id: agentId })) }
-
+const { status } = await client.agents.imageStatus({ id: agentId });
 const settled: Status = status;
 const words: string[] = warnings;
 
