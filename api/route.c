@@ -17,6 +17,21 @@ static const char *const route_expected[] = {
 	[ROUTE_OBJECT] = "an object", [ROUTE_ARRAY] = "an array",
 };
 
+const struct route_param route_id[1] = {
+	{"id", ROUTE_STRING, true},
+};
+
+const struct route_param route_page[2] = {
+	{"limit", ROUTE_INT, false},
+	{"cursor", ROUTE_STRING, false},
+};
+
+const struct route_param route_agent_page[3] = {
+	{"limit", ROUTE_INT, false},
+	{"cursor", ROUTE_STRING, false},
+	{"agentId", ROUTE_STRING, false},
+};
+
 const struct route *route_find(const struct routes *const *tables, struct str name)
 {
 	for (; *tables; tables++) {

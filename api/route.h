@@ -38,6 +38,11 @@ struct route_param {
 	bool required;
 };
 
+/* What many methods take: {id}; {limit, cursor}; the same and {agentId}. */
+extern const struct route_param route_id[1];
+extern const struct route_param route_page[2];
+extern const struct route_param route_agent_page[3];
+
 struct route {
 	const char *name; /* "agents.get" */
 	enum token_level level;

@@ -230,13 +230,13 @@ static const struct route_param get_params[] = {
 
 static const struct route_param rebake_params[] = {
 	{"id", ROUTE_STRING, true},
-	{"fromStep", ROUTE_INT, false}, /* agents.rebake alone has this one */
+	{"fromStep", ROUTE_INT, false},
 };
 
 static const struct route_param versions_params[] = {
 	{"limit", ROUTE_INT, false},
 	{"cursor", ROUTE_STRING, false},
-	{"id", ROUTE_STRING, true}, /* agents.versions alone has this one */
+	{"id", ROUTE_STRING, true},
 };
 
 static const struct route table[] = {
@@ -255,7 +255,7 @@ static const struct route table[] = {
 	{.name = "agents.list",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = versions_params,
+	 .params = route_page,
 	 .param_count = 2,
 	 .run = agents_list},
 	{.name = "agents.versions",
@@ -281,7 +281,7 @@ static const struct route table[] = {
 	{.name = "agents.rollback",
 	 .level = TOKEN_OPERATE,
 	 .kind = ROUTE_WRITE,
-	 .params = rebake_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = agents_rollback},
 };

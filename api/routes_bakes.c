@@ -124,16 +124,6 @@ static int bakes_cancel(struct call *call, struct err *err)
 	return bakes_get(call, err);
 }
 
-static const struct route_param id_params[] = {
-	{"id", ROUTE_STRING, true},
-};
-
-static const struct route_param list_params[] = {
-	{"limit", ROUTE_INT, false},
-	{"cursor", ROUTE_STRING, false},
-	{"agentId", ROUTE_STRING, false},
-};
-
 static const struct route_param logs_params[] = {
 	{"id", ROUTE_STRING, true},
 	{"step", ROUTE_INT, false},
@@ -144,13 +134,13 @@ static const struct route table[] = {
 	{.name = "bakes.get",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = id_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = bakes_get},
 	{.name = "bakes.list",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = list_params,
+	 .params = route_agent_page,
 	 .param_count = 3,
 	 .run = bakes_list},
 	{.name = "bakes.logs",
@@ -162,7 +152,7 @@ static const struct route table[] = {
 	{.name = "bakes.cancel",
 	 .level = TOKEN_OPERATE,
 	 .kind = ROUTE_WRITE,
-	 .params = id_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = bakes_cancel},
 };

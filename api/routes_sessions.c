@@ -171,16 +171,6 @@ static const struct route_param create_params[] = {
 	{"subagent", ROUTE_STRING, false},
 };
 
-static const struct route_param id_params[] = {
-	{"id", ROUTE_STRING, true},
-};
-
-static const struct route_param list_params[] = {
-	{"limit", ROUTE_INT, false},
-	{"cursor", ROUTE_STRING, false},
-	{"agentId", ROUTE_STRING, false},
-};
-
 static const struct route table[] = {
 	{.name = "sessions.create",
 	 .level = TOKEN_OPERATE,
@@ -191,19 +181,19 @@ static const struct route table[] = {
 	{.name = "sessions.get",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = id_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = sessions_get},
 	{.name = "sessions.list",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = list_params,
+	 .params = route_agent_page,
 	 .param_count = 3,
 	 .run = sessions_list},
 	{.name = "sessions.end",
 	 .level = TOKEN_OPERATE,
 	 .kind = ROUTE_WRITE,
-	 .params = id_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = sessions_end},
 };

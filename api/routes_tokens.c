@@ -84,15 +84,6 @@ static const struct route_param create_params[] = {
 	{"scopes", ROUTE_ARRAY, true},
 };
 
-static const struct route_param list_params[] = {
-	{"limit", ROUTE_INT, false},
-	{"cursor", ROUTE_STRING, false},
-};
-
-static const struct route_param revoke_params[] = {
-	{"id", ROUTE_STRING, true},
-};
-
 static const struct route table[] = {
 	{.name = "tokens.create",
 	 .level = TOKEN_ADMIN,
@@ -103,13 +94,13 @@ static const struct route table[] = {
 	{.name = "tokens.list",
 	 .level = TOKEN_ADMIN,
 	 .kind = ROUTE_SLOW,
-	 .params = list_params,
+	 .params = route_page,
 	 .param_count = 2,
 	 .run = tokens_list},
 	{.name = "tokens.revoke",
 	 .level = TOKEN_ADMIN,
 	 .kind = ROUTE_WRITE,
-	 .params = revoke_params,
+	 .params = route_id,
 	 .param_count = 1,
 	 .run = tokens_revoke},
 };
