@@ -3,13 +3,13 @@
 
 #include "api/cors.h"
 #include "api/input.h"
+#include "bake/queue.h"
 #include "layers/base/array.h"
 #include "layers/base/schema.h"
 #include "registry/reference.h"
 
 #include <stdio.h>
 
-#define CONFIG_PARALLEL_MAX 1024
 #define CONFIG_MS_MAX ((int64_t)100 * 366 * 24 * 3600 * 1000) /* a century */
 #define CONFIG_PLACE_MAX REFERENCE_REPOSITORY_MAX
 
@@ -223,7 +223,7 @@ static int config_read_limits(const json_t *document, struct config *out, struct
 	const json_t *gc = json_object_get(document, "gc");
 	const json_t *events = json_object_get(document, "events");
 
-	if (config_number(bakes, "bakes", "parallel", CONFIG_PARALLEL_MAX, &out->bakes_parallel,
+	if (config_number(bakes, "bakes", "parallel", QUEUE_PARALLEL_MAX, &out->bakes_parallel,
 			  err) < 0 ||
 	    config_number(bakes, "bakes", "timeoutMs", CONFIG_MS_MAX, &out->bakes_timeout_ms, err) <
 		    0 ||

@@ -45,9 +45,3 @@ void job_error_parse(const json_t *value, struct job_error *out);
 
 /* Takes the document over. */
 int job_result_parse(json_t *document, struct job_result *out, struct err *err) MUST_CHECK;
-
-static inline void auto_job_order_release(struct job_order *slot)
-{
-	job_order_done(slot);
-}
-#define auto_job_order AUTO(job_order)

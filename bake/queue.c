@@ -11,6 +11,7 @@
 #include "layers/base/log.h"
 #include "layers/base/thread.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -239,6 +240,7 @@ static struct queue *queue_new(const struct queue_options *options)
 
 	if (!queue)
 		abort();
+	assert(options->parallel >= 1 && options->parallel <= QUEUE_PARALLEL_MAX);
 	*queue = (struct queue){
 		.options = *options,
 		.live = live_new(options->parallel),

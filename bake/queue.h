@@ -24,7 +24,7 @@
 #include "bake/maker.h"
 #include "layers/base/clock.h"
 
-#define QUEUE_PARALLEL_MAX ((size_t)64)
+#define QUEUE_PARALLEL_MAX ((size_t)1024) /* each is a thread and a process of ours */
 #define QUEUE_RETRIES 5
 #define QUEUE_RETRY_MS 5000
 

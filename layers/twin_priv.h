@@ -46,9 +46,3 @@ void twin_sort(struct twin *twin);
 
 /* Whether what the file `fresh` stands for was the same as the tree's `inode`. */
 bool twin_has(const struct twin *twin, ino_t fresh, ino_t inode);
-
-static inline void auto_twin_release(struct twin *slot)
-{
-	twin_done(slot);
-}
-#define auto_twin AUTO(twin)

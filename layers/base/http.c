@@ -23,17 +23,6 @@ const char *http_method_name(enum http_method method)
 	return http_methods[method];
 }
 
-bool http_find_query(const struct http_request *request, const char *name, struct str *out)
-{
-	for (size_t i = 0; i < request->query_count; i++) {
-		if (str_equal(request->query[i].name, str_of(name))) {
-			*out = request->query[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A line break in a header would begin another one. */
 static size_t http_safe_length(struct str value)
 {

@@ -130,9 +130,6 @@ static inline const char *http_find_header(const struct http_request *request, c
 	return request->find_header(request, name);
 }
 
-/* The first of that name. */
-bool http_find_query(const struct http_request *request, const char *name, struct str *out);
-
 enum http_method http_method_parse(const char *text);
 const char *http_method_name(enum http_method method);
 
