@@ -53,6 +53,21 @@ static void status_print_rebake(const json_t *rebake)
 	status_print_fault("", json_object_get(rebake, "error"));
 }
 
+static void status_print_pushes(const json_t *pushes)
+{
+	const json_t *push;
+	size_t i;
+
+	json_array_foreach(pushes, i, push)
+	{
+		auto_free char *reference = human_text(str_of(await_text(push, "reference")));
+
+		(void)printf("  %-10s %s to %s\n", i == 0 ? "push" : "", await_text(push, "status"),
+			     reference);
+		status_print_fault("", json_object_get(push, "error"));
+	}
+}
+
 static void status_print(const json_t *status)
 {
 	auto_free char *line = await_line(status);
@@ -64,6 +79,7 @@ static void status_print(const json_t *status)
 	status_print_fault("error", json_object_get(status, "error"));
 	status_print_rebake(json_object_get(status, "rebake"));
 	status_print_image("previous", json_object_get(status, "previous"));
+	status_print_pushes(json_object_get(status, "pushes"));
 }
 
 /* Each answer, until somebody cancels. */

@@ -3,15 +3,15 @@
 #include "api/daemon.h"
 #include "api/log_stream.h"
 #include "api/routes.h"
+#include "bake/status_push.h"
 
-static int bakes_need(const struct call *call, struct bakes_record *out, struct err *err)
+static int bakes_need_in(const struct call *call, struct meta *meta, struct bakes_record *out,
+			 struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
 	struct str id;
 	int found;
 
-	if (json_need_string(call->args, "", "id", &id, err) < 0 ||
-	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
+	if (json_need_string(call->args, "", "id", &id, err) < 0)
 		return -1;
 	found = bakes_find(meta, id, out, err);
 	if (found == 0)
@@ -20,14 +20,41 @@ static int bakes_need(const struct call *call, struct bakes_record *out, struct 
 	return found < 0 ? -1 : 0;
 }
 
+static int bakes_need(const struct call *call, struct bakes_record *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
+		return -1;
+	return bakes_need_in(call, meta, out, err);
+}
+
+/* Where its image goes, as long as the version's status tells of that. */
+static int bakes_add_pushes(struct meta *meta, const struct bakes_record *record, json_t *bake,
+			    struct err *err)
+{
+	AUTO(json) json_t *status = NULL;
+	AUTO(json) json_t *pushes = NULL;
+	int found = status_find(meta, str_of(record->agent_id), record->version, &status, err);
+
+	if (found != 1)
+		return found;
+	pushes = status_push_of_bake(status, record->id, &record->image);
+	if (json_array_size(pushes) > 0)
+		(void)json_object_set(bake, "pushes", pushes);
+	return 0;
+}
+
 static int bakes_get(struct call *call, struct err *err)
 {
 	auto_bakes_record struct bakes_record record = {0};
+	AUTO(meta) struct meta *meta = NULL;
 
-	if (bakes_need(call, &record, err) < 0)
+	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
+	    bakes_need_in(call, meta, &record, err) < 0)
 		return -1;
 	call->result = bakes_format(&record);
-	return 0;
+	return bakes_add_pushes(meta, &record, call->result, err);
 }
 
 struct bakes_page {

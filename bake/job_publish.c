@@ -130,7 +130,7 @@ static int publish_pushes(struct publication *publication, struct err *err)
 	json_array_foreach(result->pushes, i, reference)
 	{
 		if (pushes_put(publication->meta, json_str(reference), &result->image,
-			       str_of(result->bake_id), err) < 0)
+			       str_of(result->bake_id), clock_now_ms(), err) < 0)
 			return -1;
 	}
 	return 0;

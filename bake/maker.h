@@ -35,7 +35,8 @@ struct maker_result {
 	uint64_t size;      /* bytes */
 	size_t steps;
 	size_t cached_steps;
-	void *kept; /* the maker's own */
+	const json_t *pushes; /* borrowed: canonical references that it goes to; NULL for none */
+	void *kept;           /* the maker's own */
 
 	/* where it failed: */
 	bool terminal; /* it would fail again */
@@ -53,6 +54,14 @@ struct maker_names {
 	bool latest; /* no later version has an image */
 };
 
+/* What is served again, and goes to these references in the name of that bake. */
+struct maker_return {
+	struct maker_names names;
+	const struct digest *image;
+	const char *bake_id;
+	const json_t *pushes;
+};
+
 struct maker {
 	/* ERR_CANCELLED soon after the cancel was raised. */
 	int (*make)(struct maker *maker, const struct maker_order *order,
@@ -60,7 +69,7 @@ struct maker {
 		    struct maker_result *out, struct err *err);
 	int (*publish)(struct maker *maker, struct meta *meta, const struct maker_result *result,
 		       const struct maker_names *names, struct err *err);
-	int (*restore)(struct maker *maker, struct meta *meta, const struct digest *image,
-		       const struct maker_names *names, struct err *err);
+	int (*restore)(struct maker *maker, struct meta *meta, const struct maker_return *what,
+		       struct err *err);
 	void (*release)(struct maker *maker, struct maker_result *result);
 };

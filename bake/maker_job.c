@@ -87,6 +87,7 @@ static void maker_job_take(const struct maker_job_run *run, const struct job_res
 	out->size = result->size;
 	out->steps = result->steps;
 	out->cached_steps = result->cached_steps;
+	out->pushes = result->pushes;
 }
 
 /* 1 it was the last, 0 there is more, -1. */
@@ -238,23 +239,42 @@ static int maker_job_check_known(struct meta *meta, const struct digest *image, 
 	return found < 0 ? -1 : 0;
 }
 
-/* The platform is that of the image which has the name now. */
-static int maker_job_restore(struct maker *maker, struct meta *meta, const struct digest *image,
-			     const struct maker_names *names, struct err *err)
+static int maker_job_push_again(struct maker *maker, struct meta *meta,
+				const struct maker_return *what, struct err *err)
 {
-	const struct job_names ours = maker_job_names(names);
+	struct pusher *pusher = maker_job_options(maker)->pusher;
+	const json_t *reference;
+	size_t i;
+
+	json_array_foreach(what->pushes, i, reference)
+	{
+		if (pushes_put(meta, json_str(reference), what->image, str_of(what->bake_id),
+			       clock_now_ms(), err) < 0)
+			return -1;
+	}
+	if (pusher && json_array_size(what->pushes) > 0)
+		meta_on_commit(meta, pusher_wake, pusher);
+	return 0;
+}
+
+/* The platform is that of the image which has the name now. */
+static int maker_job_restore(struct maker *maker, struct meta *meta,
+			     const struct maker_return *what, struct err *err)
+{
+	const struct job_names ours = maker_job_names(&what->names);
 	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
 	struct tag tag;
 	int found;
 
-	(void)maker;
-	if (maker_job_check_known(meta, image, err) < 0 ||
+	if (maker_job_check_known(meta, what->image, err) < 0 ||
 	    job_format_name(ours.slug, ours.version, &name, err) < 0)
 		return -1;
 	found = tag_find_only(meta, buf_str(&name), &tag, err);
 	if (found == 0)
 		return err_set(err, ERR_CONFLICT, "%s names no image", name.ptr);
-	return found < 0 ? -1 : job_name_image(meta, image, &tag.platform, &ours, err);
+	if (found < 0 || job_name_image(meta, what->image, &tag.platform, &ours, err) < 0)
+		return -1;
+	return maker_job_push_again(maker, meta, what, err);
 }
 
 static void maker_job_release(struct maker *maker, struct maker_result *result)

@@ -7,6 +7,9 @@
  * lost, and holds up nobody. Each reference has one at most: what is published
  * later takes its place. It goes when it is done; one that would fail again
  * stays, with why, until there is another for its reference.
+ *
+ * How it goes is told in the same transaction: in the status of the version that
+ * it is of (status_push.h), and by image.pushed and image.pushFailed.
  */
 #pragma once
 
@@ -27,10 +30,17 @@ struct pushes_record {
 
 /* In place of the reference's earlier one, and to be tried at once. */
 int pushes_put(struct meta *meta, struct str reference, const struct digest *image,
-	       struct str bake_id, struct err *err) MUST_CHECK;
+	       struct str bake_id, int64_t now_ms, struct err *err) MUST_CHECK;
 
-/* The one to be tried next, whenever that is: 1, 0 none waits, -1. */
-int pushes_next(struct meta *meta, struct pushes_record *out, struct err *err) MUST_CHECK;
+/* Whether one may be tried now, if it is due. */
+typedef bool pushes_may_fn(void *ctx, const struct pushes_record *record);
+
+/*
+ * One that is due and may be tried: 1. Else 0, and *out_next_ms is when the next
+ * one is that may, INT64_MAX for never. -1.
+ */
+int pushes_find_due(struct meta *meta, int64_t now_ms, pushes_may_fn *may, void *ctx,
+		    struct pushes_record *out, int64_t *out_next_ms, struct err *err) MUST_CHECK;
 
 /* How an attempt went: why is NULL where it is done. Another that was put meanwhile stays. */
 int pushes_settle(struct meta *meta, const struct pushes_record *record, const struct err *why,

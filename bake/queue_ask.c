@@ -5,6 +5,8 @@
  */
 #include "bake/queue_priv.h"
 
+#include "bake/status_push.h"
+
 #include <stdio.h>
 
 static void queue_copy_id(struct str id, char out[static ID_TEXT_MAX])
@@ -149,22 +151,25 @@ static int queue_serve_again(struct queue *queue, struct meta *meta, json_t *sta
 {
 	struct maker *maker = queue->options.maker;
 	struct bakes_record about = {.version = status_version(status)};
-	struct maker_names names;
+	AUTO(json) json_t *pushes = status_push_references(status);
+	struct maker_return what = {.image = &image->digest, .bake_id = about.id, .pushes = pushes};
 	char text[DIGEST_TEXT_MAX];
 
 	queue_copy_id(json_str(json_object_get(status, "agentId")), about.agent_id);
 	queue_copy_id(queue_last_rebake(status), about.id);
 	(void)snprintf(about.slug, sizeof(about.slug), STR_FMT, STR_ARG(status_slug(status)));
-	if (queue_names(meta, &about, &names, err) < 0 ||
-	    maker->restore(maker, meta, &image->digest, &names, err) < 0)
+	if (queue_names(meta, &about, &what.names, err) < 0 ||
+	    maker->restore(maker, meta, &what, err) < 0)
 		return -1;
 	status_set_ready(status, image);
 	status_set_previous(status, NULL);
+	status_push_begin(status, pushes, &image->digest, about.id, queue_now_ms(queue));
 	if (status_put(meta, status, err) < 0)
 		return -1;
 	return queue_tell(meta, "image.rebaked", &about,
-			  json_pack("{s:s, s:b}", "digest", digest_format(&image->digest, text),
-				    "rolledBack", 1),
+			  json_pack("{s:s, s:I, s:b}", "digest",
+				    digest_format(&image->digest, text), "sizeBytes",
+				    (json_int_t)image->size, "rolledBack", 1),
 			  queue_now_ms(queue), err);
 }
 

@@ -9,6 +9,7 @@
 #include "bake/queue_priv.h"
 
 #include "bake/fault.h"
+#include "bake/status_push.h"
 #include "layers/draft.h"
 #include "layers/journal.h"
 
@@ -164,8 +165,10 @@ int queue_end_ready(struct queue_work *work, const struct maker_result *result, 
 	json_decref(record.error);
 	record.error = NULL;
 	if (queue_names(meta, &record, &names, err) < 0 ||
-	    maker->publish(maker, meta, result, &names, err) < 0 ||
-	    queue_serve(meta, &record, status, now_ms, err) < 0 ||
+	    maker->publish(maker, meta, result, &names, err) < 0)
+		return -1;
+	status_push_begin(status, result->pushes, &result->image, record.id, now_ms);
+	if (queue_serve(meta, &record, status, now_ms, err) < 0 ||
 	    queue_put_both(meta, &record, status, err) < 0)
 		return -1;
 	return queue_settle(work, steal_ptr(&meta), &record, err);

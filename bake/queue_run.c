@@ -184,6 +184,28 @@ static bool queue_is_news(struct queue_hearing *hearing, const struct status_pro
 	return true;
 }
 
+/* Somebody may have changed what is stored: how a push went, or a rollback. */
+static int queue_refresh(struct queue_work *work, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	auto_buf struct buf body = BUF_INIT(STATUS_BODY_MAX);
+	struct str agent_id = str_of(work->record.agent_id);
+	char etag[STATUS_ETAG_MAX];
+	json_t *status;
+
+	if (meta_begin(work->slot->queue->options.store, META_READ, &meta, err) < 0 ||
+	    status_read(meta, agent_id, work->record.version, &body, etag, err) < 0)
+		return -1;
+	if (body.len == 0 || memcmp(etag, work->etag, sizeof(etag)) == 0)
+		return 0;
+	if (json_parse(buf_str(&body), STATUS_BODY_MAX, &status, err) < 0)
+		return -1;
+	json_decref(work->status);
+	work->status = status;
+	memcpy(work->etag, etag, sizeof(etag));
+	return 0;
+}
+
 static void queue_hear_progress(void *ctx, const struct status_progress *progress)
 {
 	struct queue_hearing *hearing = ctx;
@@ -194,7 +216,8 @@ static void queue_hear_progress(void *ctx, const struct status_progress *progres
 	if (!queue_is_news(hearing, progress))
 		return;
 	queue_log_step(hearing, progress);
-	if (live_show(queue->live, work->slot->place, work->etag, work->status, progress,
+	if (queue_refresh(work, &ignored) == 0 &&
+	    live_show(queue->live, work->slot->place, work->etag, work->status, progress,
 		      &ignored) == 0)
 		queue_say_changed(queue, str_of(work->record.agent_id));
 }

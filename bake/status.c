@@ -25,7 +25,7 @@
 /* In the order in which a person wants to read it; others follow. */
 static const char *const status_members[] = {
 	"agentId",   "slug",       "version", "status",  "phase", "step",   "digest",   "sizeBytes",
-	"startedAt", "finishedAt", "attempt", "retryAt", "error", "rebake", "previous",
+	"startedAt", "finishedAt", "attempt", "retryAt", "error", "rebake", "previous", "pushes",
 };
 
 #define STATUS_MEMBERS (sizeof(status_members) / sizeof(status_members[0]))

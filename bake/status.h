@@ -19,8 +19,8 @@
 #include "layers/digest.h"
 #include "layers/meta.h"
 
-#define STATUS_BODY_MAX ((size_t)64 * 1024) /* two errors with their logs' tails, escaped */
-#define STATUS_ETAG_MAX ((size_t)33)        /* 32 hex digits and the NUL */
+#define STATUS_BODY_MAX ((size_t)512 * 1024) /* errors with logs, and those of all pushes */
+#define STATUS_ETAG_MAX ((size_t)33)         /* 32 hex digits and the NUL */
 
 /* A version that has no image yet: `none`. Owned. */
 json_t *status_new(struct str agent_id, struct str slug, int64_t version);

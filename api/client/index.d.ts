@@ -170,6 +170,20 @@ export interface Failure {
 	terminal: boolean;
 }
 
+/** Where an image goes, as `push` of its spec has it. */
+export interface Push {
+	reference: string;
+	/** `pushing` between attempts, too; `replaced` where another bake's image goes there instead. */
+	status: "pushing" | "pushed" | "failed" | "replaced";
+	digest: string;
+	bakeId: string;
+	at: string;
+	attempt?: number;
+	retryAt?: string;
+	/** Of the last attempt. */
+	error?: Failure;
+}
+
 export interface ImageStatus {
 	agentId: string;
 	slug: string;
@@ -197,6 +211,8 @@ export interface ImageStatus {
 	};
 	/** What rollback() puts back. */
 	previous?: { digest: string; sizeBytes: number; [member: string]: unknown };
+	/** A status is `ready` whatever becomes of them. */
+	pushes?: Push[];
 	/** Of the answer; no member of it when it is listed or copied. */
 	readonly etag?: string;
 }
@@ -219,6 +235,8 @@ export interface Bake {
 	baseDigest?: string;
 	steps?: number;
 	cachedSteps?: number;
+	/** By bakes.get() alone, while the version's status tells of them. */
+	pushes?: Push[];
 	error?: Failure;
 }
 

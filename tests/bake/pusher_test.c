@@ -18,7 +18,9 @@ struct scene {
 	int64_t now_ms;
 	size_t pushed;
 	enum err_kind kind; /* how it ends; ERR_CANCELLED waits for that */
+	const char *slow;   /* the registry whose pushes wait for that, or NULL */
 	char last[64];      /* reference */
+	int64_t timeout_ms;
 };
 
 static int64_t scene_now_ms(const struct clock *clock)
@@ -43,6 +45,8 @@ static int scene_push(void *ctx, struct str reference, const struct digest *imag
 	lock_take(&scene->lock);
 	scene->pushed++;
 	kind = scene->kind;
+	if (scene->slow && str_starts(reference, str_of(scene->slow)))
+		kind = ERR_CANCELLED;
 	(void)snprintf(scene->last, sizeof(scene->last), STR_FMT, STR_ARG(reference));
 	pthread_cond_broadcast(&scene->changed);
 	lock_drop(&scene->lock);
@@ -56,7 +60,8 @@ static void scene_start(struct scene *scene)
 	const struct pusher_options options = {.store = scene->fixture->store,
 					       .push = scene_push,
 					       .push_ctx = scene,
-					       .clock = &scene->clock};
+					       .clock = &scene->clock,
+					       .timeout_ms = scene->timeout_ms};
 	struct err err = {0};
 
 	check_ok(pusher_start(&options, &scene->pusher, &err), &err);
@@ -80,7 +85,7 @@ static void scene_put(struct scene *scene, const char *reference)
 
 	digest_of(STR("image"), &image);
 	check_ok(meta_begin(scene->fixture->store, META_WRITE, &meta, &err), &err);
-	check_ok(pushes_put(meta, str_of(reference), &image, STR("bak_1"), &err), &err);
+	check_ok(pushes_put(meta, str_of(reference), &image, STR("bak_1"), 1000, &err), &err);
 	if (scene->pusher)
 		meta_on_commit(meta, pusher_wake, scene->pusher);
 	check_ok(meta_commit(meta, &err), &err);
@@ -178,6 +183,61 @@ static void what_is_under_way_when_it_stops_stays_to_be_done(void **state)
 	assert_int_equal(record.attempt, 0);
 }
 
+static void a_registry_that_hangs_holds_up_no_other(void **state)
+{
+	auto_pushes_record struct pushes_record record = {.error = NULL};
+	struct scene scene;
+	char name[32];
+
+	scene_open(&scene, *state, ERR_NONE);
+	scene.slow = "slow.test/";
+	for (int i = 0; i < 2 * PUSHER_PARALLEL; i++) {
+		(void)snprintf(name, sizeof(name), "slow.test/a:%d", i);
+		scene_put(&scene, name);
+	}
+	scene_start(&scene);
+	scene_await(&scene, PUSHER_HOST_MAX);
+	scene_put(&scene, "r.test/b:1");
+	scene_await(&scene, PUSHER_HOST_MAX + 1);
+	assert_string_equal(scene.last, "r.test/b:1");
+	pusher_stop(scene.pusher);
+	assert_int_equal(scene.pushed, PUSHER_HOST_MAX + 1);
+	assert_int_equal(scene_find(&scene, "r.test/b:1", &record), 0);
+}
+
+static void what_takes_too_long_has_failed_in_passing(void **state)
+{
+	auto_pushes_record struct pushes_record record = {.error = NULL};
+	struct scene scene;
+
+	scene_open(&scene, *state, ERR_CANCELLED);
+	scene.timeout_ms = 1;
+	scene_start(&scene);
+	scene_put(&scene, "r.test/a:1");
+	scene_await_written(&scene, "r.test/a:1");
+	pusher_stop(scene.pusher);
+	assert_int_equal(scene_find(&scene, "r.test/a:1", &record), 1);
+	assert_int_equal(record.attempt, 1);
+	assert_false(record.failed);
+	assert_string_equal(json_string_value(json_object_get(record.error, "code")), "TimedOut");
+}
+
+static void a_reference_has_one_push_at_a_time(void **state)
+{
+	struct scene scene;
+
+	scene_open(&scene, *state, ERR_CANCELLED);
+	scene_start(&scene);
+	scene_put(&scene, "r.test/a:1");
+	scene_await(&scene, 1);
+	scene_put(&scene, "r.test/a:1");
+	scene_put(&scene, "r.test/b:1");
+	scene_await(&scene, 2);
+	assert_string_equal(scene.last, "r.test/b:1");
+	pusher_stop(scene.pusher);
+	assert_int_equal(scene.pushed, 2);
+}
+
 #define fixture_test(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -188,6 +248,9 @@ int main(void)
 		fixture_test(what_was_put_before_the_start_is_pushed),
 		fixture_test(what_failed_in_passing_is_pushed_when_its_time_comes),
 		fixture_test(what_is_under_way_when_it_stops_stays_to_be_done),
+		fixture_test(a_registry_that_hangs_holds_up_no_other),
+		fixture_test(what_takes_too_long_has_failed_in_passing),
+		fixture_test(a_reference_has_one_push_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

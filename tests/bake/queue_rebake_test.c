@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bake/status_push.h"
 #include "tests/bake/workshop.h"
 
 #define EVENTS_MAX ((size_t)2048)
@@ -259,6 +260,61 @@ static void a_rollback_puts_the_image_before_the_last_rebake_back(void **state)
 		  ERR_CONFLICT);
 }
 
+static void a_rollback_pushes_the_image_that_it_puts_back(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *references = json_pack("[s]", "r.test/bot:1");
+	AUTO(json) json_t *status = NULL;
+	struct digest digest;
+	struct err err = {0};
+
+	workshop->pushes = references;
+	bear(workshop);
+	workshop_set_image(workshop, "second");
+	(void)rebake(workshop);
+	ended(workshop, BAKES_READY);
+	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err);
+	assert_int_equal(workshop->pushed_again, 1);
+	status = workshop_status(workshop, 1, 0);
+	check_image(json_array_get(json_object_get(status, "pushes"), 0), "first");
+}
+
+static void what_a_rebake_is_at_is_shown_after_a_push_of_its_version(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *references = json_pack("[s]", "r.test/bot:1");
+	AUTO(json) json_t *status = NULL;
+	struct status_push push = {
+		.reference = STR("r.test/bot:1"), .state = "pushed", .at_ms = 1000};
+	const struct status_progress progress = {.phase = "exporting"};
+	struct bakes_record record;
+	struct meta *meta;
+	struct err err = {0};
+
+	workshop->pushes = references;
+	workshop_start(workshop, 2);
+	workshop_put(workshop, 1, 1);
+	record = workshop_wait(workshop, 1, BAKES_READY);
+	workshop_hold(workshop);
+	(void)rebake(workshop);
+	workshop_wait_made(workshop, 2);
+	push.bake_id = record.id;
+	push.image = &record.image;
+	check_ok(meta_begin(workshop->fixture->store, META_WRITE, &meta, &err), &err);
+	assert_int_equal(status_find(meta, workshop_agent(1), 1, &status, &err), 1);
+	assert_true(status_push_set(status, &push));
+	check_ok(status_put(meta, status, &err), &err);
+	check_ok(meta_commit(meta, &err), &err);
+	json_decref(status);
+	workshop->ear->progress(workshop->ear->ctx, &progress);
+	status = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(json_object_get(status, "rebake"), "phase"), "exporting");
+	assert_string_equal(text_of(json_array_get(json_object_get(status, "pushes"), 0), "status"),
+			    "pushed");
+	workshop_open_gate(workshop);
+	bakes_record_done(&record);
+}
+
 static void there_is_nothing_to_roll_back_to_before_a_rebake(void **state)
 {
 	struct workshop *workshop = *state;
@@ -315,6 +371,8 @@ int main(void)
 		TEST(a_failed_version_gets_its_image_by_a_rebake),
 		TEST(a_cancelled_rebake_leaves_the_image_ready),
 		TEST(a_rollback_puts_the_image_before_the_last_rebake_back),
+		TEST(a_rollback_pushes_the_image_that_it_puts_back),
+		TEST(what_a_rebake_is_at_is_shown_after_a_push_of_its_version),
 		TEST(there_is_nothing_to_roll_back_to_before_a_rebake),
 		TEST(who_is_no_agent_is_not_rebaked),
 		TEST(a_rebake_is_taken_up_after_a_restart),

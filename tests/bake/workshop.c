@@ -76,6 +76,7 @@ static int workshop_end(struct workshop *workshop, struct maker_result *out, str
 		out->size = 100;
 		out->steps = 3;
 		out->cached_steps = 2;
+		out->pushes = workshop->pushes;
 	}
 	(void)pthread_mutex_unlock(&workshop->lock);
 	return result;
@@ -94,6 +95,7 @@ static int workshop_make(struct maker *maker, const struct maker_order *order,
 	ear->log(ear->ctx, STR("it works\n"));
 	(void)pthread_mutex_lock(&workshop->lock);
 	held = workshop->held;
+	workshop->ear = ear;
 	(void)pthread_mutex_unlock(&workshop->lock);
 	workshop_begin(workshop, order);
 	if (!held || workshop_pass_gate(workshop, cancel))
@@ -121,15 +123,14 @@ static int workshop_publish(struct maker *maker, struct meta *meta,
 	return fails ? err_set(err, ERR_FULL, "no space left") : 0;
 }
 
-static int workshop_restore(struct maker *maker, struct meta *meta, const struct digest *image,
-			    const struct maker_names *names, struct err *err)
+static int workshop_restore(struct maker *maker, struct meta *meta, const struct maker_return *what,
+			    struct err *err)
 {
 	struct workshop *workshop = (struct workshop *)maker;
 
 	(void)meta;
-	(void)image;
-	(void)names;
 	(void)err;
+	workshop->pushed_again += json_array_size(what->pushes);
 	workshop->restored++;
 	return 0;
 }

@@ -45,11 +45,14 @@ struct workshop {
 	bool terminal;  /* such an end is */
 	char image[64]; /* what the next images' names are made of */
 	struct workshop_made made[WORKSHOP_MADE_MAX];
+	const struct maker_ear *ear; /* of the one that began last, while it is held */
 	size_t made_count;
 	size_t running;
 	size_t running_most;
 	size_t published;
 	size_t restored;
+	size_t pushed_again; /* references */
+	json_t *pushes;      /* of each image; borrowed */
 	bool publish_fails;
 };
 

@@ -103,6 +103,22 @@ start_registry
 call agents.sync "$(agent pushed 'RUN echo pushed >/pushed' | jq -c --arg to "$registry/pushed:1" '.sandbox.image.push = [$to]')" >/dev/null
 wait_for 60 settled pushed
 check "an image is pushed to where its spec says" wait_for 60 skopeo --insecure-policy inspect --tls-verify=false "docker://$registry/pushed:1"
+pushed() # SLUG STATE: all of its pushes are there
+{
+	status_of "$1" | jq -e --arg state "$2" '[.pushes[].status == $state] | all'
+}
+check "its status says so" wait_for 60 pushed pushed pushed
+bake=$(status_of pushed | jq -r '.pushes[0].bakeId')
+same "so does its bake" "$(ask "/v1/bakes.get?id=$bake" | head -n 1 | jq -c '[.pushes[] | [.reference, .status]]')" \
+	"[[\"$registry/pushed:1\",\"pushed\"]]"
+call agents.sync "$(agent lost 'RUN echo lost >/lost' | jq -c --arg to "$registry" '.sandbox.image.push = ["127.0.0.1:1/lost:1", "\($to)/lost:1"]')" >/dev/null
+failing() { status_of lost | jq -e '.pushes | .[0].error and .[1].status == "pushed"'; }
+check "a registry that is not there holds up no other" wait_for 60 failing
+said=$(status_of lost)
+same "nor the image, and is tried again" "$(jq -c '[.status, (.pushes[0] | .status, .error.code, .error.terminal, (.retryAt | type))]' <<<"$said")" \
+	'["ready","pushing","UpstreamFailed",false,"string"]'
+holds "what a person asks says it" "$(hearth status lost)" '^  push +pushing to 127.0.0.1:1/lost:1$'
+holds "events tell it, too" "$(hearth events --json 2>/dev/null)" '"image.pushFailed"'
 
 # What the configuration says reaches the bakes: mirrors, hosts, secrets, time.
 stop_daemon
