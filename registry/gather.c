@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 
-#define GATHER_DEPTH_MAX 4 /* of indexes in indexes */
-
 struct gather_sink {
 	struct sink sink;
 	struct pull *pull;
@@ -90,9 +88,9 @@ static int gather_child(struct pull *pull, const struct closure_item *item, size
 
 	if (item->kind != CLOSURE_DOCUMENT)
 		return lease_add(pull->lease, &item->what.digest, err);
-	if (depth == GATHER_DEPTH_MAX)
+	if (depth == PULL_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "indexes in indexes, more than %d deep",
-			       GATHER_DEPTH_MAX);
+			       PULL_DEPTH_MAX);
 	if (pull_document(pull, &item->what.digest, &text, err) < 0)
 		return -1;
 	if (text.len != item->what.size)
@@ -127,8 +125,7 @@ static int gather_document(struct pull *pull, const struct digest *digest, const
 static int gather_choose(struct pull *pull, struct digest *digest, struct buf *text,
 			 struct err *err)
 {
-	struct digest chosen;
-	uint64_t size;
+	auto_buf struct buf chosen = BUF_INIT(MANIFEST_MAX);
 	bool index;
 
 	if (pull->spec->all_platforms)
@@ -137,11 +134,10 @@ static int gather_choose(struct pull *pull, struct digest *digest, struct buf *t
 		return -1;
 	if (!index)
 		return 0;
-	if (manifest_choose(buf_str(text), &pull->wanted, &chosen, &size, err) < 0)
+	if (pull_choose(pull, buf_str(text), digest, &chosen, err) < 0)
 		return -1;
 	buf_clear(text);
-	*digest = chosen;
-	return pull_document(pull, digest, text, err);
+	return buf_add(text, buf_str(&chosen), err);
 }
 
 int gather_image(struct pull *pull, struct tag *out, struct err *err)

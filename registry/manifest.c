@@ -231,7 +231,6 @@ struct choice {
 	int best_rank;          /* 0 while nothing matches */
 	struct descriptor bare; /* the last entry without a platform */
 	size_t bare_count;
-	size_t nested;
 	size_t image_count;
 	struct buf seen;
 };
@@ -306,7 +305,6 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 			return 0;
 		return err_set(err, why.kind, "%s", why.text);
 	}
-	choice->nested += entry_is_index(&entry);
 	if (!entry_is_image(&entry))
 		return 0;
 	choice->image_count++;
@@ -338,8 +336,6 @@ static int choice_verdict(struct choice *choice, struct err *err)
 		choice->best = choice->bare; /* its config will say what it is for */
 		return 0;
 	}
-	if (choice->nested > 0 && choice->image_count == 0)
-		return err_set(err, ERR_UNSUPPORTED, "an index of indexes");
 	return err_set(err, ERR_NOT_FOUND, "no image for %s; there is %s",
 		       platform_format(choice->wanted, text),
 		       choice->seen.len ? choice->seen.ptr : "none at all");
@@ -363,8 +359,8 @@ static int manifest_choose_from(const json_t *document, struct choice *choice, s
 	return choice_verdict(choice, err);
 }
 
-int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
-		    uint64_t *out_size, struct err *err)
+int manifest_choose(struct str index_text, const struct platform *wanted, struct descriptor *out,
+		    struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
 	struct choice choice = {.wanted = wanted, .seen = BUF_INIT(300)};
@@ -377,9 +373,43 @@ int manifest_choose(struct str index_text, const struct platform *wanted, struct
 	buf_done(&choice.seen);
 	if (result < 0)
 		return manifest_refuse("index", &why, err);
-	*out = choice.best.digest;
-	*out_size = choice.best.size;
+	*out = (struct descriptor){.digest = choice.best.digest, .size = choice.best.size};
 	return 0;
+}
+
+static int manifest_find_index(const json_t *document, size_t at, struct descriptor *out,
+			       struct err *err)
+{
+	const json_t *item;
+	json_t *list = NULL;
+	size_t i;
+
+	if (json_get_array(document, "", "manifests", &list, err) < 0)
+		return -1;
+	json_array_foreach(list, i, item)
+	{
+		struct descriptor entry;
+		struct err odd;
+
+		/* What cannot be read was judged by manifest_choose(). */
+		if (manifest_read_descriptor(item, "manifests", &entry, &odd) < 0 ||
+		    !entry_is_index(&entry) || at-- > 0)
+			continue;
+		*out = (struct descriptor){.digest = entry.digest, .size = entry.size};
+		return 1;
+	}
+	return 0;
+}
+
+int manifest_index_in(struct str index_text, size_t at, struct descriptor *out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	struct err why = {0};
+	int found = document_load(index_text, &document, &why);
+
+	if (found == 0)
+		found = manifest_find_index(document, at, out, &why);
+	return found < 0 ? manifest_refuse("index", &why, err) : found;
 }
 
 int manifest_platforms(struct str text, json_t **out, struct err *err)

@@ -65,10 +65,15 @@ int manifest_is_index(struct str text, bool *out, struct err *err) MUST_CHECK;
 
 /*
  * The entry for a platform: of those that match the one of the newest variant,
- * of equals the first. ERR_NOT_FOUND lists the platforms that there are.
+ * of equals the first. ERR_NOT_FOUND lists the platforms that there are. Of the
+ * descriptor the type is not told.
  */
-int manifest_choose(struct str index_text, const struct platform *wanted, struct digest *out,
-		    uint64_t *out_size, struct err *err) MUST_CHECK;
+int manifest_choose(struct str index_text, const struct platform *wanted, struct descriptor *out,
+		    struct err *err) MUST_CHECK;
+
+/* The same of an entry that is an index itself, by its place among them: 1, 0 there is none, -1. */
+int manifest_index_in(struct str index_text, size_t at, struct descriptor *out, struct err *err)
+	MUST_CHECK;
 
 /*
  * The platforms of an index, as strings that the caller owns; what names none,

@@ -93,28 +93,6 @@ static void pull_texts_done(struct pull_texts *texts)
 	buf_done(&texts->config);
 }
 
-/* An index was found where a manifest was expected: take the platform's. */
-static int pull_choose(struct pull *pull, struct pull_texts *texts, struct err *err)
-{
-	uint64_t size;
-	bool nested;
-
-	texts->index = texts->manifest;
-	texts->manifest = BUF_INIT(MANIFEST_MAX);
-	if (manifest_choose(buf_str(&texts->index), &pull->wanted, &texts->manifest_digest, &size,
-			    err) < 0 ||
-	    pull_document(pull, &texts->manifest_digest, &texts->manifest, err) < 0)
-		return -1;
-	if (texts->manifest.len != size)
-		return err_set(err, ERR_CORRUPT, "manifest of %zu bytes, the index says %" PRIu64,
-			       texts->manifest.len, size);
-	if (manifest_is_index(buf_str(&texts->manifest), &nested, err) < 0)
-		return -1;
-	if (nested)
-		return err_set(err, ERR_UNSUPPORTED, "an index of indexes");
-	return 0;
-}
-
 static int pull_texts_get(struct pull *pull, struct pull_texts *texts, struct err *err)
 {
 	bool index;
@@ -124,7 +102,12 @@ static int pull_texts_get(struct pull *pull, struct pull_texts *texts, struct er
 	    manifest_is_index(buf_str(&texts->manifest), &index, err) < 0)
 		return -1;
 	texts->manifest_digest = texts->target;
-	return index ? pull_choose(pull, texts, err) : 0;
+	if (!index)
+		return 0;
+	texts->index = texts->manifest;
+	texts->manifest = BUF_INIT(MANIFEST_MAX);
+	return pull_choose(pull, buf_str(&texts->index), &texts->manifest_digest, &texts->manifest,
+			   err);
 }
 
 static int pull_check_platform(const struct pull *pull, const struct image_config *config,
@@ -140,7 +123,7 @@ static int pull_check_platform(const struct pull *pull, const struct image_confi
 		       platform_format(&pull->wanted, wanted));
 }
 
-static int pull_store(struct pull *pull, const struct buf *text, struct err *err)
+int pull_store(struct pull *pull, const struct buf *text, struct err *err)
 {
 	struct blob_info info;
 	struct digest digest;

@@ -9,6 +9,8 @@
 #include "registry/origin_priv.h"
 #include "registry/pull.h"
 
+#define PULL_DEPTH_MAX 4 /* of indexes in indexes */
+
 struct pull {
 	struct store *store;
 	struct lease *lease; /* names all that is looked for, before it is */
@@ -25,6 +27,16 @@ void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descri
 /* A manifest or index, from the store or where it lies, verified. */
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 	MUST_CHECK;
+
+/* The same, once it is known to be wanted, into the store; nothing of an empty one. */
+int pull_store(struct pull *pull, const struct buf *text, struct err *err) MUST_CHECK;
+
+/*
+ * Of an index the wanted platform's manifest, into *out_text, which is empty.
+ * Indexes that lead to it are stored, since it hangs on them.
+ */
+int pull_choose(struct pull *pull, struct str index, struct digest *out, struct buf *out_text,
+		struct err *err) MUST_CHECK;
 
 /* What a bare spec asks for (gather.c). */
 int gather_image(struct pull *pull, struct tag *out, struct err *err) MUST_CHECK;

@@ -10,9 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct platform wanted = {"linux", "amd64", ""};
 	struct str text = {(const char *)data, size};
 	auto_manifest struct manifest manifest = {0};
-	struct digest digest;
+	struct descriptor entry;
 	struct err err;
-	uint64_t length;
 	bool index = false;
 
 	if (manifest_is_index(text, &index, &err) < 0) {
@@ -24,7 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    (index || manifest.layer_count > MANIFEST_LAYERS_MAX ||
 	     manifest.config.size > IMAGE_CONFIG_MAX))
 		abort();
-	if (manifest_choose(text, &wanted, &digest, &length, &err) == 0 && !index)
+	if (manifest_choose(text, &wanted, &entry, &err) == 0 && !index)
+		abort();
+	if (manifest_index_in(text, 0, &entry, &err) == 1 && !index)
 		abort();
 	return 0;
 }

@@ -133,17 +133,16 @@ static void counts_have_ceilings(void **state)
 static uint8_t chosen(const char *index, const char *platform)
 {
 	struct platform wanted;
-	struct digest digest;
+	struct descriptor entry;
 	struct err err = {0};
-	uint64_t size;
 	bool is_index;
 
 	check_ok(platform_parse(str_of(platform), &wanted, &err), &err);
 	check_ok(manifest_is_index(str_of(index), &is_index, &err), &err);
 	assert_true(is_index);
-	check_ok(manifest_choose(str_of(index), &wanted, &digest, &size, &err), &err);
-	assert_int_equal(size, 7);
-	return digest.bytes[0];
+	check_ok(manifest_choose(str_of(index), &wanted, &entry, &err), &err);
+	assert_int_equal(entry.size, 7);
+	return entry.digest.bytes[0];
 }
 
 static void choose_takes_the_platform(void **state)
@@ -205,9 +204,6 @@ static void choose_says_what_there_is(void **state)
 			 B64, ON("unknown", "unknown")) "]}",
 		 "no image for linux/amd64; there is linux/s390x"},
 		{ERR_NOT_FOUND, V2 "\"manifests\":[]}", "none at all"},
-		{ERR_UNSUPPORTED,
-		 V2 "\"manifests\":[{\"mediaType\":\"" MEDIA_OCI_INDEX "\"," D(A64) "}]}",
-		 "an index of indexes"},
 		{ERR_CORRUPT, V2 "\"manifests\":[{\"platform\":{}}]}",
 		 "manifests[0].digest: missing"},
 		{ERR_CORRUPT, V2 "\"manifests\":[" ENTRY(A64, ",\"platform\":7") "]}", "platform"},
@@ -218,14 +214,32 @@ static void choose_says_what_there_is(void **state)
 	(void)state;
 	check_ok(platform_parse(STR("linux/amd64"), &wanted, &err), &err);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct digest digest;
-		uint64_t size;
+		struct descriptor entry;
 
-		check_err(manifest_choose(str_of(wrong[i].text), &wanted, &digest, &size, &err),
-			  &err, wrong[i].kind);
+		check_err(manifest_choose(str_of(wrong[i].text), &wanted, &entry, &err), &err,
+			  wrong[i].kind);
 		if (!strstr(err.text, wrong[i].words))
 			fail_msg("%s", err.text);
 	}
+}
+
+static void indexes_in_an_index_are_told_one_by_one(void **state)
+{
+	static const char index[] = V2 "\"manifests\":[" ENTRY(
+		B64, ON("linux", "s390x")) ",{},{\"mediaType\":\"" MEDIA_OCI_INDEX
+					   "\"," D(A64) "},{\"mediaType\":\"" MEDIA_DOCKER_LIST
+							"\"," D(B64) "}]}";
+	struct descriptor entry;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(manifest_index_in(str_of(index), 0, &entry, &err), 1);
+	assert_int_equal(entry.digest.bytes[0], 0xaa);
+	assert_int_equal(entry.size, 7);
+	assert_int_equal(manifest_index_in(str_of(index), 1, &entry, &err), 1);
+	assert_int_equal(entry.digest.bytes[0], 0xbb);
+	assert_int_equal(manifest_index_in(str_of(index), 2, &entry, &err), 0);
+	check_err(manifest_index_in(STR("{\"manifests\":{}}"), 0, &entry, &err), &err, ERR_CORRUPT);
 }
 
 static void one_odd_entry_spoils_no_index(void **state)
@@ -266,6 +280,7 @@ int main(void)
 		cmocka_unit_test(choose_takes_the_newest_variant_that_runs),
 		cmocka_unit_test(the_only_entry_needs_no_platform),
 		cmocka_unit_test(choose_says_what_there_is),
+		cmocka_unit_test(indexes_in_an_index_are_told_one_by_one),
 		cmocka_unit_test(one_odd_entry_spoils_no_index),
 		cmocka_unit_test(a_layers_type_is_told_in_a_word),
 	};

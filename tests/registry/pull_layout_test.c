@@ -214,13 +214,31 @@ static void links_and_fifos_are_no_blobs(void **state)
 	pulling_check_unnamed(pulling);
 }
 
+/* Give the layout a document, and make it what the layout's name stands for. */
+static void put_document(struct pulling *pulling, struct str text, struct descriptor *out)
+{
+	auto_buf struct buf index = BUF_INIT(10000);
+	char name[DIGEST_TEXT_MAX];
+	char path[256];
+	struct err err = {0};
+
+	digest_of(text, &out->digest);
+	out->size = text.len;
+	write_at(blob_path(pulling, &out->digest, path), text.ptr, 0, 0);
+	check_ok(buf_addf(&index, &err, "{\"manifests\":[{\"digest\":\"%s\",\"size\":1}]}",
+			  digest_format(&out->digest, name)),
+		 &err);
+	(void)snprintf(path, sizeof(path), "%s/index.json", pulling->layout);
+	write_at(path, index.ptr, 0, O_TRUNC);
+	pulling_refer(pulling, "oci:%s", pulling->layout);
+}
+
 /* Put an index over the image, as a multi-platform layout has it. */
-static void wrap_in_index(struct pulling *pulling, struct digest *out)
+static void wrap_in_index(struct pulling *pulling, struct descriptor *out)
 {
 	auto_buf struct buf index = BUF_INIT(10000);
 	auto_buf struct buf manifest = BUF_INIT(MANIFEST_MAX);
 	char name[DIGEST_TEXT_MAX];
-	char path[256];
 	struct err err = {0};
 
 	check_ok(blob_read_all(pulling->made->store, &pulling->image.manifest, &manifest, &err),
@@ -231,37 +249,81 @@ static void wrap_in_index(struct pulling *pulling, struct digest *out)
 			  "\"architecture\":\"amd64\"}}]}",
 			  digest_format(&pulling->image.manifest, name), manifest.len),
 		 &err);
-	digest_of(buf_str(&index), out);
-	write_at(blob_path(pulling, out, path), index.ptr, 0, 0);
-	buf_clear(&index);
-	check_ok(buf_addf(&index, &err, "{\"manifests\":[{\"digest\":\"%s\",\"size\":1}]}",
-			  digest_format(out, name)),
+	put_document(pulling, buf_str(&index), out);
+}
+
+/* Put an index over that one, beside an image of another platform that is not there. */
+static void wrap_once_more(struct pulling *pulling, struct descriptor *inner)
+{
+	auto_buf struct buf index = BUF_INIT(10000);
+	char name[DIGEST_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(buf_addf(&index, &err,
+			  "{\"schemaVersion\":2,\"manifests\":[{\"mediaType\":\"" MEDIA_OCI_INDEX
+			  "\",\"digest\":\"%s\",\"size\":%zu},{\"digest\":\"sha256:%064d\","
+			  "\"size\":9,"
+			  "\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}}]}",
+			  digest_format(&inner->digest, name), (size_t)inner->size, 0),
 		 &err);
-	(void)snprintf(path, sizeof(path), "%s/index.json", pulling->layout);
-	write_at(path, index.ptr, 0, O_TRUNC);
-	pulling_refer(pulling, "oci:%s", pulling->layout);
+	put_document(pulling, buf_str(&index), inner);
 }
 
 static void an_index_is_kept_and_its_image_named(void **state)
 {
 	struct pulling *pulling = *state;
 	struct blob_info info;
-	struct digest index;
+	struct descriptor index;
 	struct err err = {0};
 
 	pulling_make(pulling, SAMPLE_FINE);
 	wrap_in_index(pulling, &index);
 	check_ok(pulling_run(pulling, &err), &err);
-	assert_true(digest_equal(&pulling->tag.target, &index));
+	assert_true(digest_equal(&pulling->tag.target, &index.digest));
 	assert_true(digest_equal(&pulling->tag.manifest, &pulling->image.manifest));
-	assert_int_equal(blob_find(pulling->store, &index, &info, &err), 1);
+	assert_int_equal(blob_find(pulling->store, &index.digest, &info, &err), 1);
 	pulling_check_whole(pulling);
+}
+
+static void an_image_is_found_in_an_index_in_an_index(void **state)
+{
+	struct pulling *pulling = *state;
+	struct blob_info info;
+	struct descriptor inner;
+	struct descriptor outer;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	wrap_in_index(pulling, &inner);
+	outer = inner;
+	wrap_once_more(pulling, &outer);
+	check_ok(pulling_run(pulling, &err), &err);
+	assert_true(digest_equal(&pulling->tag.target, &outer.digest));
+	assert_true(digest_equal(&pulling->tag.manifest, &pulling->image.manifest));
+	assert_int_equal(blob_find(pulling->store, &outer.digest, &info, &err), 1);
+	assert_int_equal(blob_find(pulling->store, &inner.digest, &info, &err), 1);
+	pulling_check_whole(pulling);
+}
+
+static void indexes_in_indexes_have_a_ceiling(void **state)
+{
+	struct pulling *pulling = *state;
+	struct descriptor index;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	wrap_in_index(pulling, &index);
+	for (int i = 0; i < 5; i++)
+		wrap_once_more(pulling, &index);
+	check_err(pulling_run(pulling, &err), &err, ERR_LIMIT);
+	assert_non_null(strstr(err.text, "too many indexes in indexes"));
+	pulling_check_unnamed(pulling);
 }
 
 static void no_image_for_a_platform_says_which_there_are(void **state)
 {
 	struct pulling *pulling = *state;
-	struct digest index;
+	struct descriptor index;
 	struct err err = {0};
 
 	pulling_make(pulling, SAMPLE_FINE);
@@ -336,6 +398,8 @@ int main(void)
 		TEST(a_manifest_that_was_changed_is_corrupt),
 		TEST(links_and_fifos_are_no_blobs),
 		TEST(an_index_is_kept_and_its_image_named),
+		TEST(an_image_is_found_in_an_index_in_an_index),
+		TEST(indexes_in_indexes_have_a_ceiling),
 		TEST(no_image_for_a_platform_says_which_there_are),
 		TEST(a_cancelled_pull_leaves_no_name),
 		TEST(a_cancel_stops_the_unpacking_of_what_is_held),
