@@ -13,7 +13,7 @@ static const char *const json_names[] = {
 	[BAKE_EXPORT] = "export",      [BAKE_EXPORT_DONE] = "exportDone",
 	[BAKE_PUSH] = "push",          [BAKE_PUSH_BLOB] = "pushBlob",
 	[BAKE_PUSH_DONE] = "pushDone", [BAKE_DONE] = "done",
-	[BAKE_WARNING] = "warning",
+	[BAKE_WARNING] = "warning",    [BAKE_PUSH_WARNING] = "warning",
 };
 
 static json_t *json_event(const struct bake_event *event)

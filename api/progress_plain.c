@@ -161,6 +161,9 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 				      : STR("[base] WARNING "),
 			  event->text);
 		break;
+	case BAKE_PUSH_WARNING:
+		plain_say(plain, STR("[push] WARNING "), event->text);
+		break;
 	case BAKE_EXPORT:
 		plain_say(plain, STR("[export] "), event->text);
 		break;

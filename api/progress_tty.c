@@ -249,6 +249,23 @@ static void tty_end_locked(struct tty *tty, const char *how, bool with_tail)
 	tty_draw_locked(tty, &frame);
 }
 
+/* A line above what is under way, which goes on. */
+static void tty_warn_locked(struct tty *tty, const char *prefix, struct str text)
+	REQUIRES(tty->lock);
+static void tty_warn_locked(struct tty *tty, const char *prefix, struct str text)
+{
+	auto_buf struct buf frame = BUF_INIT(TTY_FRAME_MAX);
+	auto_buf struct buf line = BUF_INIT(TTY_LINE_MAX);
+	struct err ignored;
+
+	if (buf_addf(&line, &ignored, "%sWARNING ", prefix) < 0 ||
+	    human_line(text, TTY_LINE_MAX / 8, &line, &ignored) < 0)
+		return;
+	tty_erase_locked(tty, &frame);
+	tty_add_line(&frame, buf_str(&line), (size_t)tty->columns - 1);
+	tty_draw_locked(tty, &frame);
+}
+
 static void tty_blob_locked(struct tty *tty, const struct bake_event *event) REQUIRES(tty->lock);
 static void tty_blob_locked(struct tty *tty, const struct bake_event *event)
 {
@@ -315,8 +332,10 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 		tty_end_locked(tty, "  FAILED", true);
 		break;
 	case BAKE_WARNING:
-		tty_begin_locked(tty, event->step ? prefix : "[base] ", event->text);
-		tty_end_locked(tty, "  WARNING", false);
+		tty_warn_locked(tty, event->step ? prefix : "[base] ", event->text);
+		break;
+	case BAKE_PUSH_WARNING:
+		tty_warn_locked(tty, "[push] ", event->text);
 		break;
 	case BAKE_EXPORT:
 		tty_begin_locked(tty, "[export] ", event->text);

@@ -41,9 +41,10 @@ enum bake_event_kind {
 	BAKE_STEP_FAILED,
 	BAKE_WARNING, /* text is a sentence; of the base where step is 0 */
 	BAKE_EXPORT_DONE,
-	BAKE_EXPORT,    /* text says where to */
-	BAKE_PUSH,      /* text is the reference */
-	BAKE_PUSH_BLOB, /* as BAKE_PULL, for what leaves */
+	BAKE_EXPORT,       /* text says where to */
+	BAKE_PUSH,         /* text is the reference */
+	BAKE_PUSH_BLOB,    /* as BAKE_PULL, for what leaves */
+	BAKE_PUSH_WARNING, /* text is the registry's */
 	BAKE_PUSH_DONE,
 	BAKE_DONE, /* digest is the image's, size its layers' bytes */
 };

@@ -82,6 +82,12 @@ bool base_read_progress(const json_t *progress, struct digest *digest, struct ba
 	int64_t done;
 	int64_t size;
 
+	if (json_get_string(progress, "", "warning", &text, &err) == 1) {
+		*out = (struct bake_event){.kind = out->kind == BAKE_PULL ? BAKE_WARNING
+									  : BAKE_PUSH_WARNING,
+					   .text = text};
+		return true;
+	}
 	if (json_need_string(progress, "", "digest", &text, &err) < 0 ||
 	    digest_parse(text, digest, &err) < 0 ||
 	    json_need_int(progress, "", "done", &done, &err) < 0 ||

@@ -188,6 +188,7 @@ static void work_hear(void *ctx, const struct bake_event *event)
 	case BAKE_EXPORT_DONE:
 	case BAKE_PUSH:
 	case BAKE_PUSH_BLOB:
+	case BAKE_PUSH_WARNING:
 	case BAKE_PUSH_DONE:
 	case BAKE_DONE:
 		break;

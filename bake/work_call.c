@@ -10,11 +10,26 @@
 
 #define CALL_TELL_MS 50
 
+static void call_send(struct work_call *call, const json_t *value)
+{
+	struct err err;
+
+	if (wire_send_json(WORK_FD_ASKER, WIRE_PROGRESS, value, &err) < 0)
+		cancel_raise(&call->cancel);
+}
+
+void work_call_warn(struct work_call *call, struct str text)
+{
+	AUTO(json) json_t *value = json_object();
+
+	(void)json_object_set_new(value, "warning", json_from_str(text));
+	call_send(call, value);
+}
+
 void work_call_tell(struct work_call *call, const struct work_progress *progress)
 {
 	AUTO(json) json_t *value = NULL;
 	int64_t now = clock_monotonic_ms();
-	struct err err;
 
 	if (progress->often && now - call->told_ms < CALL_TELL_MS)
 		return;
@@ -24,8 +39,7 @@ void work_call_tell(struct work_call *call, const struct work_progress *progress
 	digest_json_set(value, "digest", progress->digest);
 	json_set_size(value, "done", progress->done);
 	json_set_size(value, "size", progress->size);
-	if (wire_send_json(WORK_FD_ASKER, WIRE_PROGRESS, value, &err) < 0)
-		cancel_raise(&call->cancel);
+	call_send(call, value);
 }
 
 /* An asker that says anything, or is gone, has left. */

@@ -36,3 +36,6 @@ struct work_progress {
 };
 
 void work_call_tell(struct work_call *call, const struct work_progress *progress);
+
+/* Something odd, which is no failure, in a sentence. */
+void work_call_warn(struct work_call *call, struct str text);

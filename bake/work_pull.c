@@ -17,7 +17,7 @@ static void pull_hear(void *ctx, const struct pull_event *event)
 {
 	static const char *const names[] = {
 		[PULL_RESOLVED] = "resolved", [PULL_LAYER] = "layer", [PULL_LAYER_HELD] = "held",
-		[PULL_LAYER_DONE] = "done",   [PULL_NAMED] = "named",
+		[PULL_LAYER_DONE] = "done",   [PULL_NAMED] = "named", [PULL_WARNING] = NULL,
 	};
 	const struct pull_work *work = ctx;
 	const struct work_progress progress = {.event = names[event->kind],
@@ -26,8 +26,12 @@ static void pull_hear(void *ctx, const struct pull_event *event)
 					       .size = event->size,
 					       .often = event->kind == PULL_LAYER};
 
+	if (event->kind == PULL_WARNING) {
+		work_call_warn(work->call, event->text);
+		return;
+	}
 	if (event->kind == PULL_NAMED)
-		(void)json_array_append_new(work->names, json_from_str(event->name));
+		(void)json_array_append_new(work->names, json_from_str(event->text));
 	work_call_tell(work->call, &progress);
 }
 

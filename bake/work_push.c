@@ -11,6 +11,7 @@ static void push_hear(void *ctx, const struct push_event *event)
 		[PUSH_BLOB] = "layer",           [PUSH_BLOB_HELD] = "held",
 		[PUSH_BLOB_MOUNTED] = "mounted", [PUSH_BLOB_DONE] = "done",
 		[PUSH_DOCUMENT] = "manifest",    [PUSH_DOCUMENT_HELD] = "manifestHeld",
+		[PUSH_WARNING] = NULL,
 	};
 	const struct work_progress progress = {.event = names[event->kind],
 					       .digest = &event->digest,
@@ -18,7 +19,10 @@ static void push_hear(void *ctx, const struct push_event *event)
 					       .size = event->size,
 					       .often = event->kind == PUSH_BLOB};
 
-	work_call_tell(ctx, &progress);
+	if (event->kind == PUSH_WARNING)
+		work_call_warn(ctx, event->text);
+	else
+		work_call_tell(ctx, &progress);
 }
 
 static int push_answer(struct work_call *call, json_t **out, struct err *err)

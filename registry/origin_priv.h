@@ -31,6 +31,11 @@ struct origin {
 
 	void (*close)(struct origin *origin);
 
+	/* What an origin has to say beside that, from any thread; NULL, or who opened it sets it.
+	 */
+	void (*warn)(void *ctx, struct str text);
+	void *warn_ctx;
+
 	/*
 	 * Owned; NULL, or once it is resolved an array of the canonical references
 	 * that the image has where it lies.

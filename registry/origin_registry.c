@@ -76,6 +76,14 @@ static int registry_blob(struct origin *origin, size_t lane, const struct descri
 	return fetch_blob(registry->remote, http, blob, out, err);
 }
 
+static void registry_warn(void *ctx, struct str text)
+{
+	const struct registry *registry = ctx;
+
+	if (registry->origin.warn)
+		registry->origin.warn(registry->origin.warn_ctx, text);
+}
+
 static void registry_close(struct origin *origin)
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
@@ -91,6 +99,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 			 struct origin **out, struct err *err)
 {
 	const struct reference *reference = spec->mirror ? spec->mirror : spec->reference;
+	struct registry *registry = calloc(1, sizeof(*registry));
 	const struct remote_spec remote = {.host = reference->host,
 					   .path = reference->path,
 					   .plain_http = spec->plain_http,
@@ -98,9 +107,10 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 					   .user = spec->user,
 					   .password = spec->password,
 					   .tries = spec->mirror ? PULL_MIRROR_TRIES : PULL_TRIES,
+					   .warn = registry_warn,
+					   .warn_ctx = registry,
 					   .cancel = spec->cancel,
 					   .cancel_too = stop};
-	struct registry *registry = calloc(1, sizeof(*registry));
 
 	if (!registry)
 		abort();

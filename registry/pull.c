@@ -29,6 +29,18 @@ void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descri
 	lock_drop(&pull->event_lock);
 }
 
+void pull_warn(void *ctx, struct str text)
+{
+	const struct pull_event event = {.kind = PULL_WARNING, .text = text};
+	struct pull *pull = ctx;
+
+	if (!pull->spec->event)
+		return;
+	lock_take(&pull->event_lock);
+	pull->spec->event(pull->spec->event_ctx, &event);
+	lock_drop(&pull->event_lock);
+}
+
 /* Whether the store gave the whole of it, undamaged. */
 static bool pull_held(struct pull *pull, const struct digest *digest, struct buf *out)
 {
@@ -140,7 +152,7 @@ int pull_store(struct pull *pull, const struct buf *text, struct err *err)
 
 static int pull_tag_as(struct pull *pull, struct str name, const struct tag *tag, struct err *err)
 {
-	const struct pull_event event = {.kind = PULL_NAMED, .digest = tag->manifest, .name = name};
+	const struct pull_event event = {.kind = PULL_NAMED, .digest = tag->manifest, .text = name};
 
 	if (tag_set(pull->store, name, tag, err) < 0)
 		return -1;
@@ -246,9 +258,12 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 		result = lease_rest(pull.lease, err);
 	if (result == 0)
 		result = origin_open(spec, store, &pull.stop, &pull.origin, err);
-	if (result == 0)
+	if (result == 0) {
+		pull.origin->warn = pull_warn;
+		pull.origin->warn_ctx = &pull;
 		result = spec->bare ? gather_image(&pull, out, err)
 				    : pull_parts(&pull, &texts, out, err);
+	}
 	lease_close(pull.lease);
 	origin_close(pull.origin);
 	pull_texts_done(&texts);

@@ -31,13 +31,14 @@
 #define PULL_TRIES 5
 #define PULL_MIRROR_TRIES 2 /* since another place is asked then */
 
-/* What happened; of PULL_NAMED name is set. */
+/* What happened. */
 enum pull_event_kind {
 	PULL_RESOLVED,   /* digest is the manifest's */
 	PULL_LAYER,      /* a layer's progress: done of size bytes */
 	PULL_LAYER_HELD, /* the store has it already */
 	PULL_LAYER_DONE,
-	PULL_NAMED, /* it is in the store, by that name */
+	PULL_NAMED,   /* it is in the store, by the name in text */
+	PULL_WARNING, /* text is a sentence; nothing else is set */
 };
 
 struct pull_event {
@@ -45,7 +46,7 @@ struct pull_event {
 	struct digest digest;
 	uint64_t done; /* bytes */
 	uint64_t size; /* bytes */
-	struct str name;
+	struct str text;
 };
 
 typedef void pull_event_fn(void *ctx, const struct pull_event *event);

@@ -24,6 +24,9 @@ struct pull {
 void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descriptor *blob,
 	       uint64_t done);
 
+/* The same of something odd, which is no failure; ctx is the pull. */
+void pull_warn(void *ctx, struct str text);
+
 /* A manifest or index, from the store or where it lies, verified. */
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 	MUST_CHECK;

@@ -28,6 +28,18 @@ void push_tell(struct push *push, enum push_event_kind kind, const struct digest
 	lock_drop(&push->event_lock);
 }
 
+static void push_warn(void *ctx, struct str text)
+{
+	const struct push_event event = {.kind = PUSH_WARNING, .text = text};
+	struct push *push = ctx;
+
+	if (!push->spec->event)
+		return;
+	lock_take(&push->event_lock);
+	push->spec->event(push->spec->event_ctx, &event);
+	lock_drop(&push->event_lock);
+}
+
 int push_lane(struct push *push, size_t lane, struct http **out, struct err *err)
 {
 	if (!push->lanes[lane] && remote_connect(push->remote, &push->lanes[lane], err) < 0)
@@ -140,6 +152,8 @@ static int push_all(struct push *push, struct err *err)
 					   .user = spec->user,
 					   .password = spec->password,
 					   .tries = PUSH_TRIES,
+					   .warn = push_warn,
+					   .warn_ctx = push,
 					   .cancel = spec->cancel,
 					   .cancel_too = &push->stop};
 

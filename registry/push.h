@@ -33,6 +33,7 @@ enum push_event_kind {
 	PUSH_BLOB_DONE,
 	PUSH_DOCUMENT,      /* a manifest or index was sent */
 	PUSH_DOCUMENT_HELD, /* and all that it names, therefore */
+	PUSH_WARNING,       /* text is a sentence; nothing else is set */
 };
 
 struct push_event {
@@ -40,6 +41,7 @@ struct push_event {
 	struct digest digest;
 	uint64_t done; /* bytes */
 	uint64_t size; /* bytes */
+	struct str text;
 };
 
 typedef void push_event_fn(void *ctx, const struct push_event *event);

@@ -10,11 +10,23 @@
 struct remote {
 	struct remote_spec spec;
 	struct auth *auth;
+	struct warnings warnings;
 	bool local;                 /* the registry is this host: no proxy */
 	bool guessed;               /* nobody said which scheme a local one speaks */
 	atomic_bool secure;         /* https */
 	atomic_llong not_before_ms; /* the registry's own word, for all threads */
 };
+
+static void remote_warn(void *ctx, struct str text)
+{
+	const struct remote *remote = ctx;
+	auto_buf struct buf said = BUF_INIT(WARNINGS_BYTES_MAX + URL_HOST_MAX);
+	struct err full;
+
+	if (buf_addf(&said, &full, STR_FMT " says: " STR_FMT, STR_ARG(remote->spec.host),
+		     STR_ARG(text)) == 0)
+		remote->spec.warn(remote->spec.warn_ctx, buf_str(&said));
+}
 
 int remote_open(const struct remote_spec *spec, struct remote **out, struct err *err)
 {
@@ -30,6 +42,8 @@ int remote_open(const struct remote_spec *spec, struct remote **out, struct err 
 	if (!remote)
 		abort();
 	remote->spec = *spec;
+	remote->warnings = (struct warnings){
+		.fn = spec->warn ? remote_warn : NULL, .ctx = remote, .lock = LOCK_INIT};
 	(void)snprintf(base, sizeof(base), "http://" STR_FMT "/", STR_ARG(spec->host));
 	if (url_parse(base, &url, err) < 0 || auth_open(&auth, &remote->auth, err) < 0) {
 		remote_close(remote);
@@ -175,7 +189,11 @@ static int remote_send_one(struct remote *remote, struct http *http, const struc
 	}
 	if (wait_ms > 0 && http_wait(http, wait_ms, err) < 0)
 		return -1;
-	return http_send(http, &send, response, err);
+	if (http_send(http, &send, response, err) < 0)
+		return -1;
+	if (!way->strayed)
+		warnings_hear(&remote->warnings, response);
+	return 0;
 }
 
 /* A server of this host that turns out to want TLS gets it, by whichever thread hears it. */

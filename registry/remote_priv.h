@@ -13,6 +13,7 @@
 #pragma once
 
 #include "registry/auth_priv.h"
+#include "registry/warnings_priv.h"
 
 #define REMOTE_REDIRECTS_MAX 10
 
@@ -30,6 +31,8 @@ struct remote_spec {
 	int retry_base_ms; /* 0 for RETRY_BASE_MS */
 	int stall_ms;      /* 0 for HTTP_STALL_MS */
 	int document_ms;   /* 0 for HTTP_DOCUMENT_MS */
+	warning_fn *warn;  /* hears what the registry says beside its answers; may be NULL */
+	void *warn_ctx;
 	const struct cancel *cancel;
 	const struct cancel *cancel_too;
 };

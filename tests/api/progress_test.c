@@ -77,7 +77,7 @@ static void a_line_waits_for_its_end_or_the_steps(void **state)
 	check_page(&page, progress, "[1/2] a\n[1/2] bc\n[1/2] d\n[1/2] FAILED exit code 1\n");
 }
 
-static void a_warning_is_the_steps_or_the_bases(void **state)
+static void a_warning_says_what_it_is_of(void **state)
 {
 	const struct bake_event of_base = {.kind = BAKE_WARNING, .of = 2, .text = STR("odd")};
 	struct page page;
@@ -86,7 +86,8 @@ static void a_warning_is_the_steps_or_the_bases(void **state)
 	(void)state;
 	hear(progress, BAKE_WARNING, STR("odd"));
 	progress_event(progress, &of_base);
-	check_page(&page, progress, "[1/2] WARNING odd\n[base] WARNING odd\n");
+	hear(progress, BAKE_PUSH_WARNING, STR("even"));
+	check_page(&page, progress, "[1/2] WARNING odd\n[base] WARNING odd\n[push] WARNING even\n");
 }
 
 static void an_endless_line_is_shown_in_pieces(void **state)
@@ -125,7 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_piece_of_a_log_is_one_write),
 		cmocka_unit_test(a_line_waits_for_its_end_or_the_steps),
-		cmocka_unit_test(a_warning_is_the_steps_or_the_bases),
+		cmocka_unit_test(a_warning_says_what_it_is_of),
 		cmocka_unit_test(an_endless_line_is_shown_in_pieces),
 		cmocka_unit_test(a_pipe_gets_every_byte_and_a_terminal_no_escapes),
 	};

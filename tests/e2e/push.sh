@@ -111,5 +111,23 @@ check "where that is not there, who needs no password goes on" hearth push "$dig
 mv "$work/config.json" "$DOCKER_CONFIG/config.json"
 refused "one that has nothing is no reason to go on without" 77 "docker-credential-test" to 6
 
+# One that has something to say, and nothing to give.
+warns=127.0.0.1:$(free_port)
+serve python3 -c '
+import http.server, sys
+class Warns(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        self.send_response(404)
+        self.send_header("Warning", "299 - \"This place moves on Friday\"")
+        self.end_headers()
+    do_GET = do_HEAD = do_POST = answer
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Warns).serve_forever()' "${warns#*:}"
+wait_for 60 curl -sS "http://$warns/"
+said=$(hearth pull "$warns/a:1" 2>&1 || true)
+same "a registry's warning is told once" "$(grep WARNING <<<"$said")" "[base] WARNING $warns says: This place moves on Friday"
+said=$(hearth push "$digest" "$warns/a:1" --progress json 2>&1 || true)
+same "to programs and when pushing, too" "$(grep '^{' <<<"$said" | jq -r 'select(.event == "warning").text')" \
+	"$warns says: This place moves on Friday"
+
 nothing_left "nothing is left of it"
 finish

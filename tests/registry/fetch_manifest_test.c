@@ -40,6 +40,37 @@ static void a_manifest_needs_no_digest_header(void **state)
 	assert_true(bench->flag);
 }
 
+static void warns_each_time(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, request->number < 3 ? "503 Busy" : "200 OK",
+		       "Warning: 299 - \"Tags go on Friday\"\r\n", STR(MANIFEST_TEXT));
+}
+
+static void hears(void *ctx, struct str text)
+{
+	struct bench *bench = ctx;
+
+	bench->step++;
+	(void)snprintf(bench->seen, sizeof(bench->seen), STR_FMT, STR_ARG(text));
+}
+
+static void a_registrys_warning_is_told_once(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	char expected[128];
+	struct err err = {0};
+
+	bench->spec.warn = hears;
+	bench->spec.warn_ctx = bench;
+	bench_open(bench, warns_each_time, NULL);
+	check_ok(bench_manifest(bench, &digest, &err), &err);
+	assert_int_equal(bench->step, 1);
+	(void)snprintf(expected, sizeof(expected), "%s says: Tags go on Friday", bench->host);
+	assert_string_equal(bench->seen, expected);
+}
+
 static void lies_about_digest(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
@@ -209,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_manifest_needs_no_digest_header),
+		TEST(a_registrys_warning_is_told_once),
 		TEST(a_manifest_that_is_another_is_corrupt),
 		TEST(a_manifest_of_another_type_is_corrupt),
 		TEST(schema_1_is_told_and_not_taken_for_damage),
