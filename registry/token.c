@@ -72,9 +72,10 @@ static int form_make(const struct token_question *question, struct str query, st
 	return form_add_secret(out, question->password, err);
 }
 
-/* Until an answer comes that is one, or tries and patience are over. */
+/* Until an answer comes that is one, or tries and patience are over. *status is the last one's. */
 static int token_send(const struct token_question *question, struct http *http,
-		      const struct http_call *request, struct buf *answer, struct err *err)
+		      const struct http_call *request, struct buf *answer, long *status,
+		      struct err *err)
 {
 	auto_http_reply struct http_reply response = {0};
 	struct retry retry = question->retry;
@@ -83,7 +84,9 @@ static int token_send(const struct token_question *question, struct http *http,
 		bool again;
 
 		buf_clear(answer);
+		*status = 0;
 		if (http_send(http, request, &response, err) == 0) {
+			*status = response.status;
 			if (response.status == 200)
 				return 0;
 			again = retry_status(response.status);
@@ -96,38 +99,89 @@ static int token_send(const struct token_question *question, struct http *http,
 	}
 }
 
+/* Who does not speak OAuth 2 says so in many ways. */
+static bool token_knows_no_post(long status)
+{
+	return status == 400 || status == 401 || status == 404 || status == 405;
+}
+
+/* Of this host, which no proxy leads to. */
+static bool token_is_near(const char *text)
+{
+	struct err ignored;
+	struct url url;
+
+	return url_parse(text, &url, &ignored) == 0 && url_host_is_loopback(url.host);
+}
+
+static int token_get(const struct token_question *question, struct http *http, const char *user,
+		     struct buf *answer, struct err *err)
+{
+	struct buf_sink sink = BUF_SINK(answer);
+	const struct http_call request = {.method = HTTP_GET,
+					  .url = question->url,
+					  .direct = token_is_near(question->url),
+					  .user = user,
+					  .password = question->password,
+					  .document = true,
+					  .body = &sink.sink};
+	long status;
+
+	return token_send(question, http, &request, answer, &status, err);
+}
+
+/* 0, 1 where the service seems to know no such question (*err says what it said), -1. */
+static int token_post(const struct token_question *question, struct http *http, struct buf *answer,
+		      struct err *err)
+{
+	auto_buf struct buf form = BUF_WIPED(TOKEN_FORM_MAX);
+	auto_buf struct buf where = BUF_INIT(HTTP_URL_MAX);
+	struct buf_sink sink = BUF_SINK(answer);
+	struct str query = str_of(question->url);
+	struct text_body body;
+	struct http_call request = {.method = HTTP_POST,
+				    .direct = token_is_near(question->url),
+				    .content_type = "application/x-www-form-urlencoded",
+				    .document = true,
+				    .body = &sink.sink,
+				    .upload = &body.http};
+	struct str bare;
+	long status;
+
+	(void)str_cut(&query, '?', &bare);
+	if (form_make(question, query, &form, err) < 0 || buf_add(&where, bare, err) < 0)
+		return -1;
+	text_body_init(&body, buf_str(&form));
+	request.url = where.ptr;
+	if (token_send(question, http, &request, answer, &status, err) == 0)
+		return 0;
+	return token_knows_no_post(status) ? 1 : -1;
+}
+
+/* An identity token may be a password to who does not speak OAuth 2. */
+static int token_get_answer(const struct token_question *question, struct http *http,
+			    struct buf *answer, struct err *err)
+{
+	int result;
+
+	switch (question->proof) {
+	case TOKEN_IDENTITY:
+		result = token_post(question, http, answer, err);
+		return result == 1 ? token_get(question, http, "", answer, err) : result;
+	case TOKEN_PASSWORD:
+		return token_get(question, http, question->user, answer, err);
+	case TOKEN_ANONYMOUS:
+		break;
+	}
+	return token_get(question, http, NULL, answer, err);
+}
+
 int token_ask(const struct token_question *question, struct http *http, struct secret *out,
 	      int64_t *out_life_ms, struct err *err)
 {
 	auto_buf struct buf answer = BUF_WIPED(TOKEN_ANSWER_MAX);
-	auto_buf struct buf form = BUF_WIPED(TOKEN_FORM_MAX);
-	auto_buf struct buf where = BUF_INIT(HTTP_URL_MAX);
-	struct str rest = str_of(question->url);
-	struct buf_sink sink = BUF_SINK(&answer);
-	struct text_body body;
-	struct url url;
-	struct str bare;
-	struct http_call request = {.method = HTTP_GET,
-				    .url = question->url,
-				    .password = question->password,
-				    .document = true,
-				    .body = &sink.sink};
 
-	if (url_parse(question->url, &url, err) < 0)
-		return -1;
-	request.direct = url_host_is_loopback(url.host);
-	if (question->proof == TOKEN_PASSWORD)
-		request.user = question->user;
-	if (question->proof == TOKEN_IDENTITY && str_cut(&rest, '?', &bare)) {
-		if (form_make(question, rest, &form, err) < 0 || buf_add(&where, bare, err) < 0)
-			return -1;
-		text_body_init(&body, buf_str(&form));
-		request.url = where.ptr;
-		request.method = HTTP_POST;
-		request.content_type = "application/x-www-form-urlencoded";
-		request.upload = &body.http;
-	}
-	if (token_send(question, http, &request, &answer, err) < 0)
+	if (token_get_answer(question, http, &answer, err) < 0)
 		return -1;
 	return token_read(buf_str(&answer), out, out_life_ms, err);
 }

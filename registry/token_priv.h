@@ -3,7 +3,8 @@
  * token_priv.h - a token, from the service that a challenge names.
  *
  * Formats: distribution's token specification (GET, Basic) and, for an identity
- * token, its OAuth 2 one (POST, grant_type=refresh_token).
+ * token, its OAuth 2 one (POST, grant_type=refresh_token); where that is not
+ * known, the first with the token for a password.
  */
 #pragma once
 

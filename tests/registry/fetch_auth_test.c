@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proofs, and whom they are shown to: registries, token services, redirects. */
+#include "registry/token_priv.h"
 #include "tests/registry/fetch_bench.h"
 
 #include <stdio.h>
@@ -11,15 +12,16 @@ static void token_then_redirect(void *ctx, const struct standin_request *request
 	char text[256];
 
 	if (strncmp(request->target, "/token", 6) == 0) {
-		bench->flag = strstr(request->target, "service=the+service") &&
-			      strstr(request->target, "scope=repository%3aacme%2ftool%3apull");
+		bench->flag = strcmp(request->target,
+				     "/token?service=the+service&scope=repository"
+				     "%3ahub%2facme%2ftool%3apull&scope=other%3ax%3a%2a") == 0;
 		bench->step++;
 		standin_answer(request, "200 OK", "", STR("{\"access_token\":\"sesame\"}"));
 	} else if (!standin_asked(request, "\r\nAuthorization: Bearer sesame\r\n")) {
 		(void)snprintf(text, sizeof(text),
 			       "WWW-Authenticate: Basic realm=\"x\"\r\nwww-authenticate: bearer "
 			       "realm=\"http://127.0.0.1:%u/token\",service=\"the service\","
-			       "scope=\"repository:acme/tool:pull\"\r\n",
+			       "scope=\"repository:hub/acme/tool:pull other:x:*\"\r\n",
 			       bench->server.port);
 		standin_answer(request, "401 Unauthorized", text, STR("{}"));
 	} else {
@@ -344,6 +346,83 @@ static void an_identity_token_becomes_another(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 3);
 }
 
+/* printf :se/cret= | base64 */
+static void takes_tokens_for_passwords(void *ctx, const struct standin_request *request)
+{
+	struct bench *bench = ctx;
+
+	if (strncmp(request->target, "/token", 6) == 0) {
+		bench->step++;
+		if (strcmp(request->method, "GET") == 0 &&
+		    standin_asked(request, "\r\nAuthorization: Basic OnNlL2NyZXQ9\r\n"))
+			standin_answer(request, "200 OK", "", STR("{\"token\":\"sesame\"}"));
+		else
+			standin_answer(request, bench->seen, "", STR(""));
+	} else if (strstr(request->text, "Authorization: Bearer sesame\r\n")) {
+		say_whole(ctx, request);
+	} else {
+		standin_answer(request, "401 Unauthorized",
+			       "WWW-Authenticate: Bearer realm=\"/token\"\r\n", STR(""));
+	}
+}
+
+static void a_service_without_oauth_takes_an_identity_token_for_a_password(void **state)
+{
+	static const char *const statuses[] = {"404 Not Found", "401 Unauthorized",
+					       "400 Bad Request", "405 Method Not Allowed"};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		struct err err = {0};
+
+		if (i > 0)
+			bench = bench_again(state);
+		(void)snprintf(bench->seen, sizeof(bench->seen), "%s", statuses[i]);
+		bench_identify(bench, "<token>", "se/cret=");
+		bench_open(bench, takes_tokens_for_passwords, NULL);
+		check_ok(bench_blob(bench, &err), &err);
+		check_whole(bench);
+		assert_int_equal(bench->step, 2);
+	}
+}
+
+static void says_how_long(void *ctx, const struct standin_request *request)
+{
+	const struct bench *bench = ctx;
+
+	standin_answer(request, "200 OK", "", str_of(bench->seen));
+}
+
+static void a_token_lives_as_long_as_its_service_says(void **state)
+{
+	static const struct {
+		const char *answer;
+		int64_t life_ms;
+	} cases[] = {
+		{"{\"token\":\"t\",\"expires_in\":300}", 300000},
+		{"{\"access_token\":\"t\",\"token\":null}", 60000},
+		{"{\"token\":\"t\",\"expires_in\":0}", 60000},
+		{"{\"token\":\"t\",\"expires_in\":\"soon\"}", 60000},
+		{"{\"token\":\"t\",\"expires_in\":9999999999}", 86400000},
+	};
+	struct bench *bench = *state;
+	char url[64];
+
+	bench_open(bench, says_how_long, NULL);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/token", bench->server.port);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct token_question question = {.url = url, .retry = {.tries = 1}};
+		auto_secret struct secret token = {0};
+		struct err err = {0};
+		int64_t life_ms;
+
+		(void)snprintf(bench->seen, sizeof(bench->seen), "%s", cases[i].answer);
+		check_ok(token_ask(&question, bench->http, &token, &life_ms, &err), &err);
+		assert_string_equal(secret_reveal(&token), "t");
+		assert_int_equal(life_ms, cases[i].life_ms);
+	}
+}
+
 static void a_token_of_the_file_is_sent_as_it_is(void **state)
 {
 	struct bench *bench = *state;
@@ -378,6 +457,8 @@ int main(void)
 		TEST(redirects_lead_to_http_only),
 		TEST(an_expired_redirect_is_asked_for_anew),
 		TEST(an_identity_token_becomes_another),
+		TEST(a_service_without_oauth_takes_an_identity_token_for_a_password),
+		TEST(a_token_lives_as_long_as_its_service_says),
 		TEST(a_token_of_the_file_is_sent_as_it_is),
 	};
 
