@@ -115,7 +115,10 @@ int queue_names(struct meta *meta, const struct bakes_record *record, struct mak
 static int queue_serve(struct meta *meta, const struct bakes_record *record, json_t *status,
 		       int64_t now_ms, struct err *err)
 {
-	const struct status_image image = {record->image, record->size, now_ms};
+	const struct status_image image = {.digest = record->image,
+					   .size = record->size,
+					   .started_ms = record->started_ms,
+					   .finished_ms = now_ms};
 	struct status_image before;
 	bool served = status_is_ready(status) && status_image(status, &before);
 

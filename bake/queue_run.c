@@ -12,21 +12,44 @@
 #define LOG_MODULE "bake"
 #include "layers/base/log.h"
 
+/* The version before, and what its base was. */
 struct queue_base {
-	const struct bakes_record *record;
+	struct str name; /* what the base is called that is looked for */
+	int64_t version;
+	struct digest image; /* that it serves */
 	struct digest digest;
 };
 
-/* The agent's last bake that made an image says what its base was. */
+/* The newest earlier version that has an image. 1, 0 there is none, -1. */
+static int queue_find_predecessor(struct meta *meta, const struct bakes_record *record,
+				  struct queue_base *out, struct err *err)
+{
+	struct status_image image;
+
+	for (int64_t version = record->version - 1; version > 0; version--) {
+		AUTO(json) json_t *status = NULL;
+		int found = status_find(meta, str_of(record->agent_id), version, &status, err);
+
+		if (found < 0)
+			return -1;
+		if (found == 0 || !status_is_ready(status) || !status_image(status, &image))
+			continue;
+		out->version = version;
+		out->image = image.digest;
+		return 1;
+	}
+	return 0;
+}
+
+/* The last bake that made the image: after a rollback that is not the last one of all. */
 static int queue_match_base(void *ctx, const struct bakes_record *record, struct err *err)
 {
-	static const struct digest none;
 	struct queue_base *base = ctx;
 
 	(void)err;
-	if (digest_equal(&record->image, &none))
+	if (record->version != base->version || !digest_equal(&record->image, &base->image))
 		return 0;
-	if (str_equal(record->base_name, base->record->base_name))
+	if (str_equal(record->base_name, base->name))
 		base->digest = record->base;
 	return 1;
 }
@@ -34,13 +57,17 @@ static int queue_match_base(void *ctx, const struct bakes_record *record, struct
 /* A new version stands on its predecessor's base while that has the same name. */
 static int queue_inherit(struct meta *meta, struct queue_work *work, struct err *err)
 {
-	struct queue_base base = {.record = &work->record};
+	struct queue_base base = {.name = work->record.base_name};
 	struct status_image image;
+	int found;
 
 	if (status_image(work->status, &image))
 		work->previous = image.digest;
 	if (work->record.rebake)
 		return 0;
+	found = queue_find_predecessor(meta, &work->record, &base, err);
+	if (found != 1)
+		return found;
 	if (bakes_each(meta, str_of(work->record.agent_id), STR(""), queue_match_base, &base, err) <
 	    0)
 		return -1;

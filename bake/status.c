@@ -228,6 +228,8 @@ static void status_set_image(json_t *object, const struct status_image *image)
 {
 	digest_json_set(object, "digest", &image->digest);
 	json_set_size(object, "sizeBytes", image->size);
+	if (image->started_ms > 0)
+		status_set_time(object, "startedAt", image->started_ms);
 	status_set_time(object, "finishedAt", image->finished_ms);
 }
 
@@ -284,18 +286,29 @@ bool status_is_ready(const json_t *status)
 	return json_is_string(state) && strcmp(json_string_value(state), "ready") == 0;
 }
 
+/* 0 where it is not told. */
+static int64_t status_read_time(const json_t *object, const char *name)
+{
+	struct str text;
+	struct err ignored;
+	int64_t ms;
+
+	if (json_get_string(object, "", name, &text, &ignored) != 1 ||
+	    clock_parse(text, &ms, &ignored) < 0)
+		return 0;
+	return ms;
+}
+
 static bool status_read_image(const json_t *object, struct status_image *out)
 {
 	struct str digest;
-	struct str finished;
 	struct err ignored;
 
 	if (json_get_string(object, "", "digest", &digest, &ignored) != 1 ||
 	    digest_parse(digest, &out->digest, &ignored) < 0)
 		return false;
-	if (json_get_string(object, "", "finishedAt", &finished, &ignored) != 1 ||
-	    clock_parse(finished, &out->finished_ms, &ignored) < 0)
-		out->finished_ms = 0;
+	out->started_ms = status_read_time(object, "startedAt");
+	out->finished_ms = status_read_time(object, "finishedAt");
 	out->size = (uint64_t)json_integer_value(json_object_get(object, "sizeBytes"));
 	return true;
 }

@@ -48,6 +48,7 @@ struct status_image {
 	struct digest digest;
 	uint64_t size; /* bytes */
 	int64_t finished_ms;
+	int64_t started_ms; /* of the bake that made it; 0 where that is not known */
 };
 
 /* The image it serves: it is `ready`. */

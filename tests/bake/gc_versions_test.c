@@ -54,7 +54,7 @@ static void publish(struct meta *meta, const struct agent *agent, int64_t versio
 			      .baked_ms = NOW + version,
 			      .slug = str_of(agent->slug),
 			      .base = STR("scratch")};
-	struct status_image served = {*manifest, 5, NOW};
+	struct status_image served = {.digest = *manifest, .size = 5, .finished_ms = NOW};
 	struct job_names names = {str_of(agent->slug), (uint64_t)version, true};
 	struct platform platform;
 	struct err err = {0};
@@ -285,7 +285,7 @@ static void an_image_to_go_back_to_stays(void **state)
 	struct agent agent = make(store, "a", 2);
 	struct digest first = named("a", 2);
 	struct digest second = named("a", 3);
-	struct status_image previous = {first, 5, NOW};
+	struct status_image previous = {.digest = first, .size = 5, .finished_ms = NOW};
 	AUTO(json) json_t *status = NULL;
 	struct meta *meta;
 	struct err err = {0};

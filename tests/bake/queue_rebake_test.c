@@ -315,6 +315,73 @@ static void what_a_rebake_is_at_is_shown_after_a_push_of_its_version(void **stat
 	bakes_record_done(&record);
 }
 
+static void a_version_stands_on_the_base_that_was_rolled_back_to(void **state)
+{
+	struct workshop *workshop = *state;
+	struct digest base = workshop_image("base");
+	struct digest ignored;
+	struct err err = {0};
+
+	workshop_start(workshop, 1);
+	workshop_put_base(workshop, 1, 1, "debian:12");
+	ended(workshop, BAKES_READY);
+	workshop_set_image(workshop, "second");
+	workshop_set_base(workshop, "moved");
+	(void)rebake(workshop);
+	ended(workshop, BAKES_READY);
+	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &ignored, &err), &err);
+	workshop_put_base(workshop, 1, 2, "debian:12");
+	workshop_wait_made(workshop, 3);
+	ended(workshop, BAKES_READY);
+	assert_true(workshop->made[2].has_base);
+	assert_true(digest_equal(&workshop->made[2].base, &base));
+}
+
+static void a_version_stands_on_the_base_of_a_rebake(void **state)
+{
+	struct workshop *workshop = *state;
+	struct digest moved = workshop_image("moved");
+
+	workshop_start(workshop, 1);
+	workshop_put_base(workshop, 1, 1, "debian:12");
+	ended(workshop, BAKES_READY);
+	workshop_set_image(workshop, "second");
+	workshop_set_base(workshop, "moved");
+	(void)rebake(workshop);
+	ended(workshop, BAKES_READY);
+	workshop_fail(workshop, ERR_STEP, true);
+	workshop_put_base(workshop, 1, 2, "debian:12");
+	ended(workshop, BAKES_FAILED);
+	workshop_put_base(workshop, 1, 3, "debian:12");
+	workshop_wait_made(workshop, 4);
+	ended(workshop, BAKES_FAILED);
+	assert_true(workshop->made[2].has_base);
+	assert_true(digest_equal(&workshop->made[2].base, &moved));
+	assert_true(digest_equal(&workshop->made[3].base, &moved));
+}
+
+static void an_images_times_are_those_of_the_bake_that_made_it(void **state)
+{
+	struct workshop *workshop = *state;
+	AUTO(json) json_t *rebaked = NULL;
+	AUTO(json) json_t *rolled_back = NULL;
+	struct digest ignored;
+	struct err err = {0};
+
+	bear(workshop);
+	workshop_pass_ms(workshop, 60000);
+	workshop_set_image(workshop, "second");
+	(void)rebake(workshop);
+	ended(workshop, BAKES_READY);
+	rebaked = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(rebaked, "startedAt"), "2023-11-14T22:14:20.000Z");
+	assert_string_equal(text_of(rebaked, "finishedAt"), "2023-11-14T22:14:20.000Z");
+	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &ignored, &err), &err);
+	rolled_back = workshop_status(workshop, 1, 0);
+	assert_string_equal(text_of(rolled_back, "startedAt"), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(text_of(rolled_back, "finishedAt"), "2023-11-14T22:13:20.000Z");
+}
+
 static void there_is_nothing_to_roll_back_to_before_a_rebake(void **state)
 {
 	struct workshop *workshop = *state;
@@ -373,6 +440,9 @@ int main(void)
 		TEST(a_rollback_puts_the_image_before_the_last_rebake_back),
 		TEST(a_rollback_pushes_the_image_that_it_puts_back),
 		TEST(what_a_rebake_is_at_is_shown_after_a_push_of_its_version),
+		TEST(a_version_stands_on_the_base_that_was_rolled_back_to),
+		TEST(a_version_stands_on_the_base_of_a_rebake),
+		TEST(an_images_times_are_those_of_the_bake_that_made_it),
 		TEST(there_is_nothing_to_roll_back_to_before_a_rebake),
 		TEST(who_is_no_agent_is_not_rebaked),
 		TEST(a_rebake_is_taken_up_after_a_restart),

@@ -176,9 +176,12 @@ static void what_it_served_before_is_told_and_forgotten(void **state)
 
 	(void)state;
 	assert_false(status_previous(status, &found));
+	image.started_ms = NOW_MS - 1000;
 	status_set_previous(status, &image);
 	assert_true(status_previous(status, &found));
 	assert_true(digest_equal(&found.digest, &image.digest));
+	assert_int_equal(found.started_ms, NOW_MS - 1000);
+	assert_int_equal(found.finished_ms, NOW_MS);
 	status_set_previous(status, NULL);
 	assert_false(status_previous(status, &found));
 }

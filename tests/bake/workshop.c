@@ -72,7 +72,7 @@ static int workshop_end(struct workshop *workshop, struct maker_result *out, str
 			abort();
 	} else {
 		out->image = workshop_image(workshop->image);
-		digest_of(STR("base"), &out->base);
+		out->base = workshop_image(workshop->base);
 		out->size = 100;
 		out->steps = 3;
 		out->cached_steps = 2;
@@ -176,6 +176,7 @@ int workshop_open(void **state)
 		.changed = PTHREAD_COND_INITIALIZER,
 		.now_ms = WORKSHOP_NOW_MS,
 		.image = "first",
+		.base = "base",
 	};
 	assert_true(workshop->gate >= 0);
 	assert_int_equal(store_fixture_open((void **)&workshop->fixture), 0);
@@ -251,6 +252,13 @@ void workshop_set_image(struct workshop *workshop, const char *name)
 {
 	(void)pthread_mutex_lock(&workshop->lock);
 	(void)snprintf(workshop->image, sizeof(workshop->image), "%s", name);
+	(void)pthread_mutex_unlock(&workshop->lock);
+}
+
+void workshop_set_base(struct workshop *workshop, const char *name)
+{
+	(void)pthread_mutex_lock(&workshop->lock);
+	(void)snprintf(workshop->base, sizeof(workshop->base), "%s", name);
 	(void)pthread_mutex_unlock(&workshop->lock);
 }
 

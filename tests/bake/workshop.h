@@ -44,6 +44,7 @@ struct workshop {
 	struct err why; /* how attempts end, where there is a kind */
 	bool terminal;  /* such an end is */
 	char image[64]; /* what the next images' names are made of */
+	char base[64];  /* and their bases' */
 	struct workshop_made made[WORKSHOP_MADE_MAX];
 	const struct maker_ear *ear; /* of the one that began last, while it is held */
 	size_t made_count;
@@ -73,6 +74,7 @@ void workshop_fail(struct workshop *workshop, enum err_kind kind, bool terminal)
 
 /* Another content, so another image. */
 void workshop_set_image(struct workshop *workshop, const char *name);
+void workshop_set_base(struct workshop *workshop, const char *name);
 struct digest workshop_image(const char *name);
 
 void workshop_pass_ms(struct workshop *workshop, int64_t ms);
