@@ -182,19 +182,51 @@ static int agents_image_status(struct call *call, struct err *err)
 	return 0;
 }
 
+/* How many steps the image of the latest version has, which a rebake is of. */
+static int agents_count_steps(const struct call *call, const char *id, int64_t *out,
+			      struct err *err)
+{
+	auto_agent_version struct agent_version version = {0};
+	AUTO(meta) struct meta *meta = NULL;
+	struct agent agent;
+	const json_t *sandbox;
+
+	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
+	    agent_need(meta, str_of(id), &agent, err) < 0 ||
+	    agent_need_version(meta, &agent, 0, &version, err) < 0)
+		return -1;
+	sandbox = json_object_get(version.spec, "sandbox");
+	*out = (int64_t)json_array_size(
+		json_object_get(json_object_get(sandbox, "image"), "steps"));
+	return 0;
+}
+
+/* 0 where it is not given. */
+static int agents_read_step(const struct call *call, const char *id, int64_t *out, struct err *err)
+{
+	static const char expected[] = "the number of one of its steps, from 1";
+	int64_t most;
+	int given;
+
+	*out = 0;
+	given = json_get_int(call->args, "", "fromStep", out, err);
+	if (given != 1)
+		return given;
+	if (agents_count_steps(call, id, &most, err) < 0)
+		return -1;
+	if (*out >= 1 && *out <= most)
+		return 0;
+	(void)err_wrong(err, expected, "expected %s; there are %d", expected, (int)most);
+	return err_at(err, "fromStep", NULL);
+}
+
 static int agents_rebake(struct call *call, struct err *err)
 {
-	static const char expected[] = "a step's number, from 1";
 	struct queue_ticket ticket;
 	char id[ID_TEXT_MAX];
-	int64_t from_step = 0;
-	int given = json_get_int(call->args, "", "fromStep", &from_step, err);
+	int64_t from_step;
 
-	if (given == 1 && from_step < 1) {
-		(void)err_wrong(err, expected, "expected %s", expected);
-		return err_at(err, "fromStep", NULL);
-	}
-	if (given < 0 || agents_find_id(call, id, err) < 0 ||
+	if (agents_find_id(call, id, err) < 0 || agents_read_step(call, id, &from_step, err) < 0 ||
 	    queue_rebake(call->daemon->plane->queue, str_of(id), (size_t)from_step, &ticket, err) <
 		    0)
 		return -1;

@@ -148,7 +148,9 @@ holds "no version is 0" "$(ask '/v1/agents.imageStatus?id=bot&version=0')" '"pat
 holds "nobody waits longer than a minute" "$(ask '/v1/agents.imageStatus?id=bot&wait=61')" '"path":"wait"'
 holds "nor by a word" "$(ask '/v1/agents.imageStatus?id=bot&wait=long')" '"path":"wait"'
 holds "an agent without an image is not baked" "$(ask /v1/agents.rebake -d '{"id":"plain"}')" '"Conflict"'
-holds "no step is 0" "$(ask /v1/agents.rebake -d '{"id":"bot","fromStep":0}')" '"path":"fromStep"'
+for step in 0 4; do
+	holds "no step of three is $step" "$(ask /v1/agents.rebake -d "{\"id\":\"bot\",\"fromStep\":$step}")" '"path":"fromStep"'
+done
 head -c 3000000 /dev/zero | tr '\0' ' ' >"$work/large"
 holds "a spec that is too large is refused" "$(ask /v1/agents.sync --data-binary "@$work/large")" '^413$'
 reader=$(hearth token create --scope read 2>/dev/null)
