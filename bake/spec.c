@@ -85,21 +85,26 @@ static int spec_refuse_later(const json_t *image, const char *path, struct err *
 	json_t *network = json_object_get(image, "network");
 	json_t *egress = json_object_get(network, "egress");
 	json_t *mode = json_object_get(egress, "mode");
+	const char *none = "RUN --network=none keeps a step from the network";
 	const struct {
 		const char *key;
+		const char *instead;
 		bool asked;
 	} later[] = {
-		{"cache", json_object_size(json_object_get(image, "cache")) > 0},
-		{"network.egress.mode other than open",
+		{"cache", "steps are cached in the data directory alone",
+		 json_object_size(json_object_get(image, "cache")) > 0},
+		{"network.egress.mode other than open", none,
 		 json_is_string(mode) && strcmp(json_string_value(mode), "open") != 0},
-		{"network.egress.allow", json_array_size(json_object_get(egress, "allow")) > 0},
-		{"network.egress.deny", json_array_size(json_object_get(egress, "deny")) > 0},
+		{"network.egress.allow", none,
+		 json_array_size(json_object_get(egress, "allow")) > 0},
+		{"network.egress.deny", none, json_array_size(json_object_get(egress, "deny")) > 0},
 	};
 
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		if (later[i].asked)
-			return err_set(err, ERR_UNSUPPORTED, "%s%s%s: not supported yet", path,
-				       *path ? "." : "", later[i].key);
+			return err_set(err, ERR_UNSUPPORTED,
+				       "%s%s%s: not supported yet, leave it out; %s", path,
+				       *path ? "." : "", later[i].key, later[i].instead);
 	}
 	return 0;
 }
