@@ -35,6 +35,7 @@ static const struct {
 	{"trash", "on its way out"},
 	{"run", "sockets and leases"},
 	{"used", "when images were used"},
+	{"reserve", "room for a collection on a full disk"},
 };
 
 static json_t *du_image_json(const struct usage_image *image)
