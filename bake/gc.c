@@ -36,11 +36,19 @@ static int gc_pass_on_full(const struct gc_options *options, struct gc_result *o
 	return gc_pass(options, out, err);
 }
 
+/* Of what a process that was killed had made, its lease holds back the first pass. */
+static int gc_pass_all(const struct gc_options *options, struct gc_result *out, struct err *err)
+{
+	if (gc_pass_on_full(options, out, err) < 0)
+		return -1;
+	return out->collected.held_back ? gc_pass(options, out, err) : 0;
+}
+
 static int gc_collect(const struct gc_options *options, struct gc_result *out, struct err *err)
 {
 	const struct gc_policy *policy = &options->policy;
 
-	if (gc_pass_on_full(options, out, err) < 0 &&
+	if (gc_pass_all(options, out, err) < 0 &&
 	    (err->kind != ERR_FULL || policy->min_free_bytes == 0))
 		return -1; /* of a full disk trees can go all the same */
 	if (policy->max_bytes == UINT64_MAX && policy->min_free_bytes == 0)

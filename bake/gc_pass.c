@@ -323,6 +323,7 @@ static void gc_add(struct gc_result *sum, const struct gc_result *more)
 	sum->collected.trees += more->collected.trees;
 	sum->collected.tree_bytes += more->collected.tree_bytes;
 	sum->collected.chunks_left |= more->collected.chunks_left;
+	sum->collected.held_back |= more->collected.held_back;
 }
 
 int gc_pass(const struct gc_options *options, struct gc_result *result, struct err *err)

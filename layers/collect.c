@@ -64,11 +64,13 @@ void collect_close(struct collector *collector)
 int collect_exclude(struct collector *collector, struct err *err)
 {
 	uint32_t ignored = 0; /* what has begun since is after our stamp anyway */
+	int dead;
 
 	collector->excludefd = lease_exclude(collector->store, collector->options.cancel, err);
 	if (collector->excludefd < 0)
 		return -1;
-	return lease_read(collector->store, &collector->leased, &ignored, err);
+	dead = lease_read(collector->store, false, &collector->leased, &ignored, err);
+	return dead < 0 ? -1 : 0;
 }
 
 void collect_admit(struct collector *collector)
@@ -85,10 +87,15 @@ bool collect_is_leased(const struct collector *collector, const struct digest *d
 static int collect_take_snapshot(struct collector *collector, struct err *err)
 {
 	const struct store_blobs *blobs;
+	bool dry_run = collector->options.dry_run;
+	int dead;
 
 	if (store_blobs(collector->store, &blobs, err) < 0 ||
-	    blob_stamp_now(blobs, &collector->stamp, err) < 0 ||
-	    lease_read(collector->store, &collector->leased, &collector->stamp, err) < 0 ||
+	    blob_stamp_now(blobs, &collector->stamp, err) < 0)
+		return -1;
+	dead = lease_read(collector->store, dry_run, &collector->leased, &collector->stamp, err);
+	collector->result.held_back = dead > 0 && !dry_run;
+	if (dead < 0 ||
 	    reach_open(collector->store, collector->options.names, &collector->reach, err) < 0)
 		return -1;
 	return meta_begin(collector->store, META_READ, &collector->snapshot, err);

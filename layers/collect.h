@@ -8,9 +8,10 @@
  *	  collect_keep()       each root of that snapshot
  *	4 collect_sweep()      the rest goes: trees, blobs, chunks, frames
  *
- * Nothing that a lease (lease.h) holds is removed. Others are kept waiting for
- * one transaction at a time, of a batch (collect_priv.h); chunks go only while
- * no write session is open.
+ * Nothing that a lease (lease.h) holds is removed; one of a dead owner counts for
+ * the last time, but not in a dry run, which tells what goes in the end. Others are kept waiting
+ *for one transaction at a time, of a batch (collect_priv.h); chunks go only while no write session
+ *is open.
  *
  * Durability: whatever moment it is killed at, the store is whole, and the next
  * collection goes on. Trees go before their space is counted, records before
@@ -36,6 +37,7 @@ struct collect_result {
 	uint64_t trees;
 	uint64_t tree_bytes; /* blocks of the file system */
 	bool chunks_left;    /* somebody writes for long: the next collection takes them */
+	bool held_back;      /* by leases of the dead, which are gone: another one takes more */
 };
 
 struct collector;

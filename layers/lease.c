@@ -279,27 +279,38 @@ static int lease_each(struct store *store, lease_each_fn *fn, void *ctx, struct 
 struct lease_names {
 	struct digest_set *names;
 	uint32_t stamp; /* the smallest yet */
+	bool living;    /* those of the dead do not count */
+	int dead;
 };
 
 static int lease_read_one(void *ctx, int dirfd, const char *name, struct err *err)
 {
 	struct lease_names *found = ctx;
-	auto_close int fd = fd_open_entry(dirfd, name, O_RDONLY, err);
 	auto_buf struct buf text = BUF_INIT(LEASE_TEXT_MAX);
+	auto_close int hold = -1;
+	auto_close int fd = -1;
+	int dead = hold_try(dirfd, name, &hold, err);
 
+	if (dead < 0)
+		return -1;
+	found->dead += dead;
+	if (dead == 1 && found->living)
+		return 0;
+	fd = fd_open_entry(dirfd, name, O_RDONLY, err);
 	if (fd < 0 || fd_read_all(fd, &text, err) < 0)
 		return err_ctx(err, "lease %s", name);
 	return lease_parse(buf_str(&text), found->names, &found->stamp, err);
 }
 
-int lease_read(struct store *store, struct digest_set *names, uint32_t *stamp, struct err *err)
+int lease_read(struct store *store, bool living, struct digest_set *names, uint32_t *stamp,
+	       struct err *err)
 {
-	struct lease_names found = {names, *stamp};
+	struct lease_names found = {.names = names, .stamp = *stamp, .living = living};
 
 	if (lease_each(store, lease_read_one, &found, err) < 0)
 		return -1;
 	*stamp = found.stamp;
-	return 0;
+	return found.dead;
 }
 
 static int lease_sweep_one(void *ctx, int dirfd, const char *name, struct err *err)

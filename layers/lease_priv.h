@@ -21,11 +21,12 @@ int lease_exclude(struct store *store, const struct cancel *cancel, struct err *
 
 /*
  * With everybody excluded: add what the leases name, and lower *stamp to the
- * smallest that one of them began at (blob_priv.h). Those of dead owners count,
- * since they may have named what became a record a moment ago.
+ * smallest that one of them began at (blob_priv.h). How many of them are of dead
+ * owners, or -1. Those count, since they may have named what became a record a
+ * moment ago; but where `living` asks for the others alone.
  */
-int lease_read(struct store *store, struct digest_set *names, uint32_t *stamp, struct err *err)
-	MUST_CHECK;
+int lease_read(struct store *store, bool living, struct digest_set *names, uint32_t *stamp,
+	       struct err *err) MUST_CHECK;
 
 /* With everybody excluded: remove those whose owner is dead. */
 int lease_sweep(struct store *store, struct err *err) MUST_CHECK;

@@ -58,6 +58,22 @@ same "it stays as long as it may be used" "$(hearth gc --json | jq .contexts)" 0
 same "and goes with what no tag needs" "$(hearth gc --all --json | jq .contexts)" 1
 refused "then there is none" 66 . hearth bake "$work/copy.json" --context "$context"
 
+# A bake that was killed keeps nothing from being collected.
+spec "$work/killed.json" "$base" "RUN echo started; sleep 600"
+"$HEARTH" bake "$work/killed.json" --progress plain >"$work/killed.log" 2>&1 &
+killed=$!
+wait_for 60 grep -qxF '[1/1] started' "$work/killed.log"
+kill -KILL "$killed"
+wait "$killed" || true
+nothing_left "a killed bake ends its step"
+spec "$work/later.json" "$base" "RUN head -c 1000000 /dev/urandom > /later"
+check "what is made after it" bake "$work/later.json"
+dry=$(hearth gc --all --dry-run --json | jq .blobs)
+said=$(hearth gc --all --json)
+check "goes with the first collection" test "$(jq .freedBytes <<<"$said")" -gt 1000000
+same "as the dry run said" "$(jq .blobs <<<"$said")" "$dry"
+same "and nothing is left that nothing names" "$(hearth du --json | jq .chunks.of.unnamed)" 0
+
 # Until it is small enough: trees first, then steps, then images.
 size() # of the data directory
 {

@@ -238,10 +238,12 @@ static void a_lease_ends_with_its_owner(void **state)
 	assert_non_null(file);
 	(void)fprintf(file, "1\n%s\n", digest_format(&digest, text));
 	assert_int_equal(fclose(file), 0);
-	(void)collect(fixture->store, NULL, false);
+	assert_int_equal(collect(fixture->store, NULL, true).blobs, 1); /* in the end */
+	assert_int_equal(count_leases(fixture), 1);
+	assert_true(collect(fixture->store, NULL, false).held_back);
 	assert_true(has(fixture->store, &digest)); /* it may have got a record just before */
 	assert_int_equal(count_leases(fixture), 0);
-	(void)collect(fixture->store, NULL, false);
+	assert_false(collect(fixture->store, NULL, false).held_back);
 	assert_false(has(fixture->store, &digest));
 }
 
