@@ -11,6 +11,7 @@
 #include "bake/gc_priv.h"
 #include "layers/base/array.h"
 #include "layers/cache.h"
+#include "layers/disk.h"
 #include "layers/punch.h"
 #include "layers/tree.h"
 #include "registry/document.h"
@@ -29,7 +30,6 @@ struct press_item {
 };
 
 struct press_list {
-	const struct gc_options *options;
 	struct press_item *at; /* owned */
 	size_t count;
 	uint64_t bytes; /* of all */
@@ -44,15 +44,12 @@ static int press_add(struct press_list *list, const struct press_item *item, str
 	return 0;
 }
 
-static int press_tree(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
+static int press_item_compare(const void *a, const void *b)
 {
-	struct press_list *list = ctx;
-	struct press_item item = {.diff_id = *diff_id, .used_ms = at_ms};
+	const struct press_item *left = a;
+	const struct press_item *right = b;
 
-	if (tree_blocks(list->options->store, diff_id, list->options->cancel, &item.bytes, err) < 0)
-		return -1;
-	list->bytes += item.bytes;
-	return press_add(list, &item, err);
+	return memcmp(&left->diff_id, &right->diff_id, sizeof(left->diff_id));
 }
 
 static int press_cache(void *ctx, const struct cache_info *info, struct err *err)
@@ -82,23 +79,83 @@ static void press_sort(struct press_list *list)
 struct press {
 	const struct gc_options *options;
 	struct gc_result *result;
-	struct press_list trees;
+	struct press_list on_disk; /* trees, by diff id */
+	struct press_list trees;   /* those that have a record */
 	struct press_list caches;
+	uint64_t others; /* bytes of what neither is one of these nor a database */
 	uint64_t excess; /* bytes that have to go, yet */
 };
 
+/* The data directory, but what is in the trash. */
+static int press_entry(void *ctx, const struct disk_entry *entry, struct err *err)
+{
+	struct press *press = ctx;
+	struct press_item item = {.bytes = entry->bytes};
+	char text[DIGEST_TEXT_MAX];
+	struct err none;
+
+	if (strcmp(entry->dir, "trash") == 0)
+		return 0;
+	press->others += entry->bytes;
+	(void)snprintf(text, sizeof(text), "sha256:%s", entry->name);
+	if (strcmp(entry->dir, "trees") != 0 ||
+	    digest_parse(str_of(text), &item.diff_id, &none) < 0)
+		return 0;
+	return press_add(&press->on_disk, &item, err);
+}
+
+static int press_tree(void *ctx, const struct digest *diff_id, int64_t at_ms, struct err *err)
+{
+	struct press *press = ctx;
+	const struct press_list *on_disk = &press->on_disk;
+	struct press_item item = {.diff_id = *diff_id, .used_ms = at_ms};
+	const struct press_item *found = on_disk->count > 0
+						 ? bsearch(&item, on_disk->at, on_disk->count,
+							   sizeof(*on_disk->at), press_item_compare)
+						 : NULL;
+
+	item.bytes = found ? found->bytes : 0;
+	press->trees.bytes += item.bytes;
+	return press_add(&press->trees, &item, err);
+}
+
+static int press_read_disk(struct press *press, struct err *err)
+{
+	const struct gc_options *options = press->options;
+
+	if (disk_each(options->store, options->cancel, press_entry, press, err) < 0)
+		return -1;
+	if (press->on_disk.count > 0)
+		qsort(press->on_disk.at, press->on_disk.count, sizeof(*press->on_disk.at),
+		      press_item_compare);
+	return 0;
+}
+
+/* What is measured alone is no part of the others. */
+static int press_set_apart(struct press *press, struct err *err)
+{
+	struct punch_account account;
+	uint64_t apart;
+
+	if (punch_measure(press->options->store, &account, err) < 0)
+		return -1;
+	apart = account.disk_bytes + press->trees.bytes + press->caches.bytes;
+	press->others -= apart < press->others ? apart : press->others;
+	return 0;
+}
+
 static int press_read(struct press *press, struct err *err)
 {
+	struct store *store = press->options->store;
 	AUTO(meta) struct meta *meta = NULL;
 
-	press->trees.options = press->caches.options = press->options;
-	if (meta_begin(press->options->store, META_READ, &meta, err) < 0 ||
-	    tree_each(meta, press_tree, &press->trees, err) < 0 ||
-	    cache_each(press->options->store, true, press_cache, &press->caches, err) < 0)
+	if (press_read_disk(press, err) < 0 || meta_begin(store, META_READ, &meta, err) < 0 ||
+	    tree_each(meta, press_tree, press, err) < 0 ||
+	    cache_each(store, true, press_cache, &press->caches, err) < 0)
 		return -1;
 	press_sort(&press->trees);
 	press_sort(&press->caches);
-	return 0;
+	return press_set_apart(press, err);
 }
 
 static int press_measure(struct press *press, struct err *err)
@@ -114,7 +171,7 @@ static int press_measure(struct press *press, struct err *err)
 		return -1;
 	if (fstatvfs(store_dirfd(store, STORE_ROOT), &fs) < 0)
 		return err_os(err, errno, "look at the file system of %s", store_path(store));
-	used = account.disk_bytes + press->trees.bytes + press->caches.bytes;
+	used = account.disk_bytes + press->trees.bytes + press->caches.bytes + press->others;
 	unused = (uint64_t)fs.f_bavail * fs.f_frsize;
 	press->excess = used > policy->max_bytes ? used - policy->max_bytes : 0;
 	if (unused < policy->min_free_bytes && policy->min_free_bytes - unused > press->excess)
@@ -219,6 +276,7 @@ static int press_all(struct press *press, struct err *err)
 
 static void press_done(struct press *press)
 {
+	free(press->on_disk.at);
 	free(press->trees.at);
 	free(press->caches.at);
 }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 base=$(tiny_base)
-own_disk 160M
+own_disk 164M # four of them are the reserve
 available() # bytes
 {
 	df --output=avail -B1 "$work/mnt" | tail -n 1
