@@ -153,6 +153,17 @@ static int bake_digest_sources(struct bake *bake, const struct instruction *read
 	return context_digest(&sources, bake->options->cancel, &out->content, err);
 }
 
+static enum key_sight bake_sight(const struct instruction *ready)
+{
+	const struct words *args = &ready->args;
+
+	if (ready->kind == INSTRUCTION_RUN)
+		return KEY_SEES_ALL;
+	return ready->kind == INSTRUCTION_COPY && args->at[args->count - 1][0] == '/'
+		       ? KEY_SEES_NOTHING
+		       : KEY_SEES_PLACE;
+}
+
 int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key *out,
 		  struct err *err)
 {
@@ -163,6 +174,7 @@ int bake_key_step(struct bake *bake, struct instruction *ready, struct bake_key 
 		.network_none = ready->network_none,
 		.detached = ready->link,
 		.clamp = bake_clamp(bake),
+		.sight = bake_sight(ready),
 	};
 	if (bake_digest_sources(bake, ready, out, err) < 0 ||
 	    bake_digest_mounts(bake, ready, out, err) < 0 ||

@@ -6,7 +6,8 @@
  *	fields, in this order, absent ones left out:
  *	V  KEY_VERSION, KEY_EPOCH        8 bytes each, little endian
  *	P  parent                        32 bytes; absent on scratch, and for COPY --link
- *	S  visible state                 32 bytes: state_visible_digest()
+ *	S  visible state                 32 bytes: state_visible_digest(); of KEY_SEES_ALL
+ *	W  U  working directory, user    of KEY_SEES_PLACE
  *	I  instruction                   text
  *	C  content                       32 bytes; absent where nothing is read
  *	O  A  R  platform                os, architecture, variant
@@ -59,6 +60,17 @@ static bool key_has_parent(const struct key_parts *parts)
 	return parts->state->layer_count > 0 && !parts->detached;
 }
 
+static int key_visible(const struct key_parts *parts, struct buf *out, struct err *err)
+{
+	if (parts->sight == KEY_SEES_ALL)
+		return key_field(out, 'S', key_digest(state_visible_digest(parts->state)), err);
+	if (parts->sight == KEY_SEES_NOTHING)
+		return 0;
+	if (key_field(out, 'W', state_workdir(parts->state), err) < 0)
+		return -1;
+	return key_field(out, 'U', state_user(parts->state), err);
+}
+
 int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 {
 	char version[16];
@@ -71,8 +83,7 @@ int key_encode(const struct key_parts *parts, struct buf *out, struct err *err)
 	if (key_has_parent(parts) &&
 	    key_field(out, 'P', key_digest(&parts->state->chain_id), err) < 0)
 		return -1;
-	if (key_field(out, 'S', key_digest(state_visible_digest(parts->state)), err) < 0 ||
-	    key_field(out, 'I', parts->instruction, err) < 0)
+	if (key_visible(parts, out, err) < 0 || key_field(out, 'I', parts->instruction, err) < 0)
 		return -1;
 	if (parts->content && key_field(out, 'C', key_digest(parts->content), err) < 0)
 		return -1;
@@ -98,9 +109,21 @@ void key_make(const struct key_parts *parts, struct digest *out)
 	digest_of(buf_str(&bytes), out);
 }
 
+static json_t *key_visible_json(const struct key_parts *parts)
+{
+	json_t *object = json_object();
+
+	if (parts->sight == KEY_SEES_PLACE) {
+		json_object_set_new(object, "workdir", json_from_str(state_workdir(parts->state)));
+		json_object_set_new(object, "user", json_from_str(state_user(parts->state)));
+	}
+	return object;
+}
+
 json_t *key_components(const struct key_parts *parts)
 {
-	json_t *object = state_visible(parts->state);
+	json_t *object = parts->sight == KEY_SEES_ALL ? state_visible(parts->state)
+						      : key_visible_json(parts);
 	char platform[PLATFORM_TEXT_MAX];
 
 	json_object_set_new(object, "version", json_integer(KEY_VERSION));

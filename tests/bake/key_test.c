@@ -106,6 +106,37 @@ static void a_layer_of_its_own_has_no_parent(void **unused)
 	assert_false(digest_equal(&attached[0], &keys[0]));
 }
 
+static void make_keys_of_all_sights(struct state *state, struct digest keys[static 3])
+{
+	for (int sight = KEY_SEES_ALL; sight <= KEY_SEES_NOTHING; sight++)
+		keys[sight] = key_of(&(struct key_parts){
+			.state = state, .instruction = STR("x"), .sight = (enum key_sight)sight});
+}
+
+static void a_step_is_named_by_what_it_sees(void **unused)
+{
+	auto_state struct state state = {0};
+	struct digest first[3];
+	struct digest with_variable[3];
+	struct digest elsewhere[3];
+	struct err err = {0};
+
+	(void)unused;
+	check_ok(state_from_scratch(&amd64, &state, &err), &err);
+	make_keys_of_all_sights(&state, first);
+	check_all_differ(first, 3);
+	check_ok(state_set_env(&state, STR("A"), STR("1"), &err), &err);
+	make_keys_of_all_sights(&state, with_variable);
+	check_ok(state_set_workdir(&state, STR("/x"), &err), &err);
+	make_keys_of_all_sights(&state, elsewhere);
+	for (int sight = KEY_SEES_ALL; sight <= KEY_SEES_NOTHING; sight++) {
+		assert_int_equal(digest_equal(&first[sight], &with_variable[sight]),
+				 sight != KEY_SEES_ALL);
+		assert_int_equal(digest_equal(&with_variable[sight], &elsewhere[sight]),
+				 sight == KEY_SEES_NOTHING);
+	}
+}
+
 static void history_and_times_do_not_count(void **unused)
 {
 	auto_state struct state state = {0};
@@ -255,6 +286,7 @@ int main(void)
 		cmocka_unit_test(the_platform_counts),
 		cmocka_unit_test(every_other_part_counts),
 		cmocka_unit_test(a_layer_of_its_own_has_no_parent),
+		cmocka_unit_test(a_step_is_named_by_what_it_sees),
 		cmocka_unit_test(history_and_times_do_not_count),
 		cmocka_unit_test(bytes_that_move_between_fields_change_the_key),
 		cmocka_unit_test(the_encoding_can_be_decoded),

@@ -116,6 +116,18 @@ spec "$work/k.json" "$base" "ENV A=1" "COPY other/h /\$A/h" "WORKDIR /\$A/w"
 key "variables go into paths" 1 # the ENV
 sed 's/A=1/A=2/' "$work/k.json" >"$work/k2.json" && mv "$work/k2.json" "$work/k.json"
 key "and into keys" 1
+spec "$work/k.json" "$base" "ENV A=1" "COPY other/h h" "WORKDIR /tmp" "COPY other/h /h2" "RUN cat /h /h2 >/h3"
+bake "$work/k.json" --context "$context" >/dev/null
+sed 's/A=1/A=2/' "$work/k.json" >"$work/k2.json" && mv "$work/k2.json" "$work/k.json"
+key "another variable makes a RUN run, but no COPY and no WORKDIR" 4
+spec "$work/k.json" "$base" "ENV A=2" "WORKDIR /opt" "COPY other/h h" "COPY other/h /h2"
+bake "$work/k.json" --context "$context" >/dev/null
+spec "$work/k.json" "$base" "ENV A=2" "WORKDIR /srv" "COPY other/h h"
+key "a working directory counts where a destination is relative" 1
+spec "$work/k.json" "$base" "WORKDIR /srv" "COPY other/h /h2"
+bake "$work/k.json" --context "$context" >/dev/null
+spec "$work/k.json" "$base" "WORKDIR /opt" "COPY other/h /h2"
+key "and nowhere else" 2
 spec "$work/k.json" "$base" "COPY --exclude=sub src /c"
 key "what is left out counts" 0
 echo more >"$context/src/sub/x"
