@@ -4,6 +4,7 @@
 
 #include "bake/context.h"
 #include "bake/expand.h"
+#include "bake/gc.h"
 #include "layers/digest_json.h"
 
 #define STEP_NAME_MAX ((size_t)80)
@@ -81,6 +82,50 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
+/* While it is made the bake rests, so that a collection may take what it does not hold. */
+static int bake_ask_step(struct bake *bake, const struct instruction *ready,
+			 const struct bake_key *key, const struct task *task, bool *out_shared,
+			 struct err *err)
+{
+	int result = bake_rest(bake, err);
+
+	if (result == 0)
+		result = bake_keep_list(bake, ready, key, task->components, err);
+	if (result == 0)
+		result = asker_run_step(&bake->asker, task, bake->options->contextfd, out_shared,
+					&bake->result.exit_code, err);
+	bake->result.step_late = result < 0 && err->kind == ERR_TIMEOUT;
+	sweeper_wake(bake->sweeper);
+	return result;
+}
+
+/* A step that found no room for its result is made once more where something can go. */
+static int bake_ask_step_with_room(struct bake *bake, const struct instruction *ready,
+				   const struct bake_key *key, const struct task *task,
+				   bool *out_shared, struct err *err)
+{
+	const struct bake_options *options = bake->options;
+	struct err why;
+	int more;
+
+	if (bake_ask_step(bake, ready, key, task, out_shared, err) == 0)
+		return 0;
+	if (err->kind != ERR_FULL)
+		return -1;
+	more = gc_make_more_room(options->store, options->gc, options->cancel, &why);
+	if (more <= 0) {
+		if (more < 0)
+			*err = why;
+		return -1;
+	}
+	bake_tell(bake, (struct bake_event){
+				.kind = BAKE_WARNING,
+				.text = STR("there was no room for its result: what nothing needs "
+					    "was removed, and it is made once more"),
+			});
+	return bake_ask_step(bake, ready, key, task, out_shared, err);
+}
+
 static int bake_make(struct bake *bake, const struct instruction *ready, const struct bake_key *key,
 		     bool *out_shared, struct err *err)
 {
@@ -99,14 +144,7 @@ static int bake_make(struct bake *bake, const struct instruction *ready, const s
 	task.components = components;
 	task.images = images;
 	task.image_count = bake_task_images(key, images);
-	result = bake_rest(bake, err);
-	if (result == 0)
-		result = bake_keep_list(bake, ready, key, components, err);
-	if (result == 0)
-		result = asker_run_step(&bake->asker, &task, bake->options->contextfd, out_shared,
-					&bake->result.exit_code, err);
-	bake->result.step_late = result < 0 && err->kind == ERR_TIMEOUT;
-	sweeper_wake(bake->sweeper);
+	result = bake_ask_step_with_room(bake, ready, key, &task, out_shared, err);
 	bake_free_task(&task);
 	return result < 0 ? -1 : bake_resume(bake, err);
 }

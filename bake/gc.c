@@ -66,30 +66,72 @@ int gc_run(const struct gc_options *options, struct gc_result *out, struct err *
 	return result;
 }
 
-int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,
-		 struct err *err)
+/* So many bytes free, if that much can go. What was freed, or -1: it was cancelled. */
+static int64_t gc_free(struct store *store, const struct gc_policy *policy, uint64_t wanted,
+		       const struct cancel *cancel, struct err *err)
 {
 	struct gc_options options = {
 		.store = store, .policy = policy ? *policy : GC_POLICY_INIT, .cancel = cancel};
-	uint64_t *wanted = &options.policy.min_free_bytes;
 	struct gc_result result;
-	struct statvfs fs;
 	struct err why;
+	uint64_t freed;
+
+	options.policy.min_free_bytes = wanted;
+	if (gc_run(&options, &result, &why) < 0 && why.kind == ERR_CANCELLED) {
+		*err = why;
+		return -1;
+	}
+	freed = result.collected.tree_bytes + result.cache_bytes + result.punched;
+	log_debug("made room bytes=%ju", (uintmax_t)freed);
+	return (int64_t)freed;
+}
+
+struct gc_room {
+	uint64_t size; /* of the file system */
+	uint64_t unused;
+	uint64_t wanted; /* by the policy; without one a part of the size */
+};
+
+static int gc_look(struct store *store, const struct gc_policy *policy, struct gc_room *out,
+		   struct err *err)
+{
+	struct statvfs fs;
 
 	if (fstatvfs(store_dirfd(store, STORE_ROOT), &fs) < 0)
 		return err_os(err, errno, "look at the file system of %s", store_path(store));
-	if (*wanted == 0) {
-		*wanted = (uint64_t)fs.f_blocks * fs.f_frsize / 100 * GC_FREE_PERCENT;
-		if (*wanted > GC_FREE_BYTES)
-			*wanted = GC_FREE_BYTES;
+	out->size = (uint64_t)fs.f_blocks * fs.f_frsize;
+	out->unused = (uint64_t)fs.f_bavail * fs.f_frsize;
+	out->wanted = policy ? policy->min_free_bytes : 0;
+	if (out->wanted == 0) {
+		out->wanted = out->size / 100 * GC_FREE_PERCENT;
+		if (out->wanted > GC_FREE_BYTES)
+			out->wanted = GC_FREE_BYTES;
 	}
-	if ((uint64_t)fs.f_bavail * fs.f_frsize >= *wanted)
+	return 0;
+}
+
+int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,
+		 struct err *err)
+{
+	struct gc_room room;
+
+	if (gc_look(store, policy, &room, err) < 0)
+		return -1;
+	if (room.unused >= room.wanted)
 		return 0;
-	if (gc_run(&options, &result, &why) == 0 || why.kind != ERR_CANCELLED) {
-		log_debug("made room bytes=%ju",
-			  (uintmax_t)(result.collected.tree_bytes + result.punched));
-		return 0;
-	}
-	*err = why;
-	return -1;
+	return gc_free(store, policy, room.wanted, cancel, err) < 0 ? -1 : 0;
+}
+
+int gc_make_more_room(struct store *store, const struct gc_policy *policy,
+		      const struct cancel *cancel, struct err *err)
+{
+	struct gc_room room;
+	uint64_t least;
+	int64_t freed;
+
+	if (gc_look(store, policy, &room, err) < 0)
+		return -1;
+	least = room.size / 100 * GC_MORE_PERCENT;
+	freed = gc_free(store, policy, room.wanted > least ? room.wanted : least, cancel, err);
+	return freed < 0 ? -1 : freed > 0;
 }

@@ -78,4 +78,12 @@ struct gc_result {
 int gc_make_room(struct store *store, const struct gc_policy *policy, const struct cancel *cancel,
 		 struct err *err) MUST_CHECK;
 
+/*
+ * After something found no room: the same until GC_MORE_PERCENT are free. 1 something
+ * went, so it may be tried once more; 0 nothing can go; -1.
+ */
+#define GC_MORE_PERCENT 25
+int gc_make_more_room(struct store *store, const struct gc_policy *policy,
+		      const struct cancel *cancel, struct err *err) MUST_CHECK;
+
 int gc_run(const struct gc_options *options, struct gc_result *out, struct err *err) MUST_CHECK;
