@@ -2,13 +2,13 @@
 /*
  * account.h - to which image each stored byte belongs.
  *
- *	1 account_open()    a snapshot of blobs/
- *	2 account_image()   each image, numbered from 0
- *	  account_claim()   what else names blobs: counts where no image does
- *	3 account_settle()  every chunk is looked at once, however many share it
+ * 	1 account_open()    a snapshot of blobs/
+ * 	2 account_image()   each image, numbered from 0
+ * 	  account_claim()   what else names blobs: it counts where no image holds it
+ * 	3 account_settle()  every chunk is looked at once, however many share it
  *
- * A chunk belongs to the one image that holds it; or to several; or, where none
- * does, to the class of what names a blob with it.
+ * A chunk belongs to one image where only that holds it, else to several; where
+ * no image holds it, to the class of whatever else names a blob with it.
  *
  * Threads: an account belongs to the thread that opened it.
  * Memory: 40 bytes for each place of a chunk in a blob, twice while it is
@@ -19,7 +19,7 @@
 #include "layers/reach.h"
 
 #define ACCOUNT_IMAGES_MAX DIGEST_SET_MAX    /* an owner is a number below the classes */
-#define ACCOUNT_CLAIMS_MAX ((size_t)1 << 26) /* 64 of each of a million images; 2.5 GiB */
+#define ACCOUNT_CLAIMS_MAX ((size_t)1 << 26) /* 64 for each of a million images; 2.5 GiB */
 
 enum account_class {
 	ACCOUNT_IMAGES, /* of one image, or of several */
@@ -27,7 +27,7 @@ enum account_class {
 	ACCOUNT_LOGS,
 	ACCOUNT_CONTEXTS,
 	ACCOUNT_OTHER,   /* indexes, layers in another codec */
-	ACCOUNT_UNNAMED, /* what a collection would take */
+	ACCOUNT_UNNAMED, /* what a collection would remove */
 	ACCOUNT_CLASSES,
 };
 
@@ -62,7 +62,7 @@ void account_close(struct account *account);
 int account_image(struct account *account, const struct digest *manifest, struct err *err)
 	MUST_CHECK;
 
-/* A blob, if it is one. */
+/* A digest that something names; counted if it is a blob. */
 int account_claim(struct account *account, enum account_class class, const struct digest *blob,
 		  struct err *err) MUST_CHECK;
 
@@ -71,7 +71,7 @@ typedef int account_each_fn(void *ctx, const struct account_blob *blob, struct e
 int account_settle(struct account *account, account_each_fn *fn, void *ctx,
 		   struct account_totals *out, struct err *err) MUST_CHECK;
 
-/* After that. Borrowed. */
+/* After account_settle(). Borrowed. */
 const struct account_image *account_of(const struct account *account, size_t image);
 
 DEFINE_AUTO(account, struct account *, account_close);

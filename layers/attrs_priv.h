@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attrs_priv.h - the xattrs of one file, split into those that a layer keeps
- * and those that are somebody's bookkeeping.
+ * attrs_priv.h - the xattrs of one file: those that a layer keeps, and strays,
+ * which are overlayfs' or a security module's own.
  *
- * A struct attrs is read again and again; it holds the last file's.
+ * A struct attrs is used for file after file, and holds those of the last.
  */
 #pragma once
 

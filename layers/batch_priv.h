@@ -5,7 +5,7 @@
  * LMDB has one writer at a time and a commit costs two syncs, so chunks and
  * finished blobs of all threads gather in a batch. A full one is written by a
  * thread of the store's own, which starts with the first, while the next one
- * fills; who must wait for a batch writes it.
+ * fills. A caller who has to wait for a batch anyway writes it himself.
  *
  * Memory: one batch that fills and one that is written, BATCH_BYTES each, and
  * as much again in LMDB, whose dirty pages are heap until commit.
@@ -65,7 +65,7 @@ void batch_queue_done(struct batch_queue *queue);
 /*
  * Copy a chunk into the batch; may write one first. *since is 0 before the
  * first call of a writer and kept by it: a batch that failed since then fails
- * the call. 1 where the bytes were new to the batch, 0 where it had them.
+ * the call. 1 where the batch did not have the bytes yet, 0 where it had.
  */
 int batch_add(struct store *store, const struct batch_chunk *chunk, uint64_t *since,
 	      struct err *err) MUST_CHECK;

@@ -8,20 +8,19 @@
  * their chunks is one whole zstd frame or gzip member (layer.h).
  *
  * A blob's life:                       made by                  visible
- *	1 chunks, a few MiB at a time   blob_writer_add*()       no
- *	2 the entry and all counts      blob_writer_commit()     yes, for ever
+ * 	1 chunks, a few MiB at a time   blob_writer_add*()       no
+ * 	2 the entry and all counts      blob_writer_commit()     yes, for ever
  *
  * Durability: chunks are committed before the entry that names them; when
  * blob_writer_commit() returns 0 the blob survives a power cut. A crash before
  * leaves chunks without a count, which collection takes.
  *
  * Threads: a writer or reader belongs to one thread at a time; any number may
- * work at once, and what they write is committed together.
- * Collection: an open writer is a write session, as long as which chunks
- * without a count are nobody's garbage, in all processes.
- * Memory: uncommitted chunks of all writers of a process take at most three
- * times BATCH_BYTES (batch_priv.h), 12 MiB; a writer adds a chunk, and 40 bytes
- * for each chunk of its blob.
+ * work at once, and their writes are committed together. Collection: an open
+ * writer is a write session; while there is one, in any process, chunks without
+ * a count are not collected. Memory: uncommitted chunks of all writers of a
+ * process take at most three times BATCH_BYTES (batch_priv.h), 12 MiB; a writer
+ * adds a chunk, and 40 bytes for each chunk of its blob.
  */
 #pragma once
 
@@ -99,18 +98,19 @@ int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
 			  const struct fingerprint *plain, uint32_t plain_size, struct str frame,
 			  struct err *err) MUST_CHECK;
 
-/* Of what was added, the bytes that the store did not have. */
+/* How many of the added bytes the store did not have yet. */
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer);
 
-/* Whether what was added so far are the bytes of this sha256; ERR_CORRUPT if not. */
+/* Check that the bytes so far are those of this sha256; ERR_CORRUPT if not. */
 int blob_writer_check(struct blob_writer *writer, const struct digest *expected, struct err *err)
 	MUST_CHECK;
 
 /*
  * Make the blob exist. Every chunk is looked up again in the transaction that
  * counts it: ERR_UNAVAILABLE when one was collected meanwhile, and the caller
- * starts anew. expected is NULL, or what the bytes must be: ERR_CORRUPT. A
- * sha512 costs another reading; the blob is then found by either digest.
+ * starts anew. expected is NULL, or the digest that the bytes must have: else
+ * ERR_CORRUPT. A sha512 costs another reading; the blob is then found by either
+ * digest.
  */
 int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
 		       struct blob_info *out, struct err *err) MUST_CHECK;

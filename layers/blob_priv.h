@@ -75,10 +75,10 @@ int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_b
 int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
 		   struct err *err) MUST_CHECK;
 
-/* Of a damaged one, under all its names: no count is touched. */
+/* The same for a damaged blob: no count is touched. */
 int blob_entry_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
 		    struct err *err) MUST_CHECK;
 
-/* Its list alone. */
+/* Remove its list alone. */
 int blob_list_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
 		   struct err *err) MUST_CHECK;

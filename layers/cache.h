@@ -3,15 +3,15 @@
  * cache.h - directories that steps keep for one another, such as a package
  * manager's downloads.
  *
- *	caches/<hex>/        of an id and a platform; flock'ed by who uses it
- *	caches/<hex>.<n>/    more of the same, for `private` users at one time
- *	    name             the id and the platform, a line each; its mtime is the last use
- *	    data/            what steps see, with natural owners
+ * 	caches/<hex>/        of an id and a platform; flock'ed by who uses it
+ * 	caches/<hex>.<n>/    more of the same, for `private` users at one time
+ * 	    name             the id and the platform, a line each; its mtime is the last use
+ * 	    data/            what steps see, with natural owners
  *
- * What they hold is in no key and in no layer, and whoever loses one only works
- * longer. A new one is there whole or not at all, also when it is filled.
- * Users hold a flock, so a killed one leaves nothing locked, and
- * cache_remove() takes none that is in use.
+ * Their content is in no key and in no layer; where one is lost, steps only
+ * take longer. A new one appears whole or not at all, its filling included.
+ * Users hold a flock, so a killed one leaves nothing locked, and cache_remove()
+ * removes none that is in use.
  *
  * Durability: none is promised.
  */
@@ -37,7 +37,7 @@ enum cache_sharing {
 /* Makes CACHE_DATA in a directory. Gets the context of cache_open(). */
 typedef int cache_fill_fn(void *ctx, int dirfd, struct err *err);
 
-/* Which one, and how its directory is made where it is new. */
+/* Which cache, and how its directory is made if it is new. */
 struct cache_spec {
 	struct str id;
 	struct str platform;
@@ -58,9 +58,9 @@ struct cache {
 #define CACHE_INIT ((struct cache){.lockfd = -1, .fd = -1})
 
 /*
- * Use a cache until cache_close(), or until this process ends. Blocks while
- * others use what is wanted alone, or the reverse, and calls wait (if not
- * NULL) once before it does.
+ * Use a cache until cache_close(), or until this process ends. Where it is
+ * wanted alone and others use it, or the reverse, this calls wait (if not NULL)
+ * once and blocks.
  */
 typedef void cache_wait_fn(void *ctx, const struct cache_spec *spec);
 int cache_open(struct store *store, const struct cache_spec *spec, cache_wait_fn *wait, void *ctx,

@@ -3,8 +3,8 @@
  * codec.h - the formats of the layers that we make.
  *
  * A tar is the same in either, and so are its diff id, its tree and every key
- * above it: the codec is a matter of who reads the blob. Docker before 23
- * reads gzip alone.
+ * above it: the codec only decides who can read the blob. Docker before 23
+ * reads only gzip.
  */
 #pragma once
 

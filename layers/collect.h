@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect.h - what nothing names any more is removed, beside whatever runs.
+ * collect.h - removal of what nothing names any more, while the store is in
+ * use.
  *
- *	1 collect_open()       one collector at a time, in all processes
- *	2 collect_exclude()    the floor above removes records; as often as it likes
- *	3 collect_mark()       a snapshot of the records, and all that leases name
- *	  collect_keep()       each root of that snapshot
- *	4 collect_sweep()      the rest goes: trees, blobs, chunks, frames
+ * 	1 collect_open()       one collector at a time, in all processes
+ * 	2 collect_exclude()    the floor above removes records; as often as it likes
+ * 	3 collect_mark()       a snapshot of the records, and all that leases name
+ * 	  collect_keep()       each root of that snapshot
+ * 	4 collect_sweep()      the rest goes: trees, blobs, chunks, frames
  *
- * Nothing that a lease (lease.h) holds is removed; one of a dead owner counts for
- * the last time, but not in a dry run, which tells what goes in the end. Others are kept waiting
- *for one transaction at a time, of a batch (collect_priv.h); chunks go only while no write session
- *is open.
+ * Nothing that a lease (lease.h) holds is removed; one of a dead owner counts
+ * for the last time, but not in a dry run, which tells what goes in the end.
+ * Others wait for one transaction at a time, a batch of COLLECT_BATCH_REFS
+ * (collect_priv.h); chunks go only while no write session is open.
  *
- * Durability: whatever moment it is killed at, the store is whole, and the next
+ * Durability: killed at any moment it leaves a whole store, and the next
  * collection goes on. Trees go before their space is counted, records before
  * what they name.
  */
@@ -36,7 +37,7 @@ struct collect_result {
 	uint64_t chunk_bytes; /* given back to blobs/ */
 	uint64_t trees;
 	uint64_t tree_bytes; /* blocks of the file system */
-	bool chunks_left;    /* somebody writes for long: the next collection takes them */
+	bool chunks_left;    /* a write session lasted too long: the next collection takes them */
 	bool held_back;      /* by leases of the dead, which are gone: another one takes more */
 };
 
@@ -46,9 +47,9 @@ int collect_open(struct store *store, const struct collect_options *options, str
 void collect_close(struct collector *collector);
 
 /*
- * Nobody looks anything up until collect_admit(), a tenth of a second later at
- * most: records may be removed that collect_is_leased() knows nothing of, in
- * one transaction. Not in a dry run.
+ * Keep everybody from looking anything up until collect_admit(), which comes a
+ * tenth of a second later at most: in one transaction, records may be removed
+ * whose digests are not collect_is_leased(). Not in a dry run.
  */
 int collect_exclude(struct collector *collector, struct err *err) MUST_CHECK;
 void collect_admit(struct collector *collector);

@@ -2,21 +2,21 @@
 /*
  * diff.h - the upper directory of a machine becomes a layer, and a tree.
  *
- * The upper directory is walked once, in byte order of names. What differs
- * from the lower view goes into the tar; what does not (a copied-up file with
- * the same metadata and bytes, a directory that only gained a time) is
- * dropped. Deletions become whiteouts only where the lower view has the name;
- * an opaque directory is compared with what it hides and becomes explicit
- * whiteouts. A directory that leads to a change is always in the tar, with its
- * own owner, mode and xattrs. Hard links inside the upper directory stay
- * links; a tar cannot have one to a layer below, so a file that got another name
- * there is in the new layer whole, with both, and how much that is, is told.
- * Sockets are dropped. Times are whole seconds.
+ * The upper directory is walked once, in byte order of names. What differs from
+ * the lower view goes into the tar; what does not (a copied-up file with the
+ * same metadata and bytes, a directory that only gained a time) is dropped.
+ * Deletions become whiteouts only where the lower view has the name; an opaque
+ * directory is compared with what it hides and becomes explicit whiteouts. A
+ * directory that leads to a change is always in the tar, with its own owner,
+ * mode and xattrs. Hard links inside the upper directory stay links; a tar
+ * cannot have one to a layer below, so a file of such a layer that got another
+ * name is in the new layer whole, under both names, and linked_bytes says how
+ * much that is. Sockets are dropped. Times are whole seconds.
  *
- * A file with holes of a MiB and more in all is sparse: its holes are neither
- * read nor written. That is seen from what the file system says, in units of 64
- * KiB, and not from the bytes; so the same bytes with other holes are another
- * layer, and a file without holes is never sparse, however many zeros it has.
+ * A file whose holes are a MiB or more in all is sparse: they are neither read
+ * nor written. Holes are what the file system says, in units of 64 KiB, and not
+ * zeros; so the same bytes with other holes are another layer, and a file
+ * without holes is never sparse, however many zeros it has.
  *
  * Sealing makes the upper directory equal to unpack(the tar): what was dropped
  * is removed, overlay's bookkeeping is normalised, times are set. A sealed
@@ -41,12 +41,13 @@ struct diff_spec {
 	int lowerfd; /* merged view of everything below, or -1 for nothing */
 	enum layer_codec codec;
 	/*
-	 * NULL, or seconds, for a layer that depends on the bytes alone: later times
-	 * become this, and zeros are holes whatever the file system says.
+	 * NULL; or, for a layer that depends on the bytes alone, a time in
+	 * seconds: later ones become it, and blocks of zeros are holes whatever
+	 * the file system says.
 	 */
 	const int64_t *clamp;
 	const struct cancel *cancel;
-	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX: what is made can be unpacked */
+	uint64_t max_entries; /* 0 for UNPACK_ENTRIES_MAX, above which nobody could unpack it */
 };
 
 struct diff_result {

@@ -35,7 +35,7 @@ struct diff_out {
 	struct fingerprint_key key;
 };
 
-/* What is in the tar of one entry. */
+/* One entry, as it is in the tar. */
 struct diff_entry {
 	struct str path;
 	struct stat stat;
@@ -56,8 +56,9 @@ struct extents {
 };
 
 /*
- * What is no hole, in order and apart: as the file system has it, or by the
- * bytes alone where there is a block (DIFF_BLOCK) to read them into.
+ * The parts that are no hole, in order, none touching the next: as the file
+ * system has it; or, where there is a block (DIFF_BLOCK) to read into, by the
+ * bytes.
  */
 void diff_extents_read(struct extents *extents, int fd, const struct stat *stat, char *block);
 
@@ -106,7 +107,7 @@ struct diff_dir {
 	struct diff_dir *parent;
 	int fd;
 	int lowerfd;   /* the directory that it covers, or -1 */
-	bool hides;    /* nothing of that shines through: opaque, or below such a one */
+	bool hides;    /* nothing of that is seen: this one, or one above it, is opaque */
 	bool emitted;  /* it is in the tar, and so are those above */
 	bool whiteout; /* it holds one */
 	struct stat stat;
@@ -157,12 +158,12 @@ int diff_emit_whiteout(struct diff *diff, struct diff_dir *dir, const char *name
 /* A directory whose entries are done gets its xattrs and its time. */
 int diff_seal_dir(struct diff *diff, const struct diff_dir *dir, struct err *err) MUST_CHECK;
 
-/* Of a layer without an entry for the root: as unpack_tar() leaves it. */
+/* The root of a layer that has no entry for it, as unpack_tar() leaves it. */
 int diff_seal_plain_root(struct diff *diff, const struct diff_dir *dir, struct err *err) MUST_CHECK;
 
 /* Open for reading without leaving a trace in its access time. */
 int diff_open(int dirfd, const char *name, int flags, struct err *err) MUST_CHECK;
 
-/* The whole, into any sink: out->info is left alone. */
+/* All of diff_seal(), into any sink; out->info is not set. */
 int diff_run(const struct diff_spec *spec, const struct diff_out *sink, struct diff_result *out,
 	     struct err *err) MUST_CHECK;

@@ -2,10 +2,10 @@
 /*
  * digest_set.h - many digests, and whether one is among them.
  *
- * Where they come from may be hostile: the hash has a key of the set's own, so
+ * Digests may come from a hostile peer: the hash has a key of the set's own, so
  * nobody can choose digests that collide.
  *
- * Memory: 32 bytes for each, and at most as much again three times.
+ * Memory: at most 128 bytes for each, at least 32.
  */
 #pragma once
 

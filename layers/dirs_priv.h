@@ -4,13 +4,13 @@
  * entries are being made.
  *
  * A tar lists a directory before what it holds, mostly in depth-first order, so
- * keeping the way down open makes each directory cost one open. A directory
+ * each directory is opened once while the way down is kept open. A directory
  * that is left gets the time back that it had before we worked in it; thus no
  * list of times is kept, whatever the order of entries.
  *
  * No symlink is ever followed by the kernel: a component that is one is read
  * and walked here, where an absolute target starts at the tree's root and ".."
- * leaves a directory that we hold. Above the root there is nothing: ERR_CORRUPT.
+ * leaves a directory that we hold. A target above the root is ERR_CORRUPT.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct dir_level {
 struct dirs {
 	struct buf path; /* of the deepest level, without symlinks */
 	size_t depth;    /* of the deepest level; 0 is the root */
-	bool followed;   /* the last dirs_enter() went through a symlink */
+	bool followed;   /* the last dirs_enter() followed a symlink */
 	uint64_t left;   /* inodes that may still be made */
 	struct dir_level levels[TREE_DEPTH_MAX + 1];
 };
@@ -63,7 +63,7 @@ int dirs_count(struct dirs *dirs, struct err *err) MUST_CHECK;
 int dirs_push(struct dirs *dirs, struct str name, int fd, struct timespec mtime, struct err *err)
 	MUST_CHECK;
 
-/* Where we are shall have this time in the end. */
+/* The time that the directory last entered shall have in the end. */
 void dirs_set_mtime(struct dirs *dirs, struct timespec mtime);
 
 /* Leave all of them, the root included. */

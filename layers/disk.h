@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk.h - what the data directory takes of its file system.
+ * disk.h - how much of its file system the data directory takes.
  *
  * Counted in blocks, as df does, so a hole takes nothing; a file with several
- * names counts where it is met first. What goes away meanwhile is no error, and
- * what is mounted there is not ours.
+ * names counts where it is met first. It is no error if something goes away
+ * meanwhile; what is mounted inside is not counted.
  */
 #pragma once
 

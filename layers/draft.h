@@ -4,11 +4,11 @@
  *
  * A rebake runs its steps anew, and nobody else may find what they made until
  * its image is there: their records are drafts, kept under the id of the bake,
- * which finds them itself, and so goes on where it was when it was killed. They
- * become records (step.h) in the transaction that publishes, and are forgotten
- * where the bake fails.
+ * which finds them itself; so after a kill it goes on where it was. They become
+ * records (step.h) in the transaction that publishes, and are forgotten where
+ * the bake fails.
  *
- * Until then what they name is kept from collection, as a record's is.
+ * Until then what they name is kept from collection, like that of a record.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ int draft_find(struct meta *meta, struct str owner, const struct digest *key, bo
 int draft_put(struct meta *meta, struct str owner, struct step_record *record, struct err *err)
 	MUST_CHECK;
 
-/* Those of these keys become records; the others were of no use, and are dropped. */
+/* The drafts of these keys become records; the bake's others are dropped. */
 int draft_publish(struct meta *meta, struct str owner, const struct digest *keys, size_t count,
 		  struct err *err) MUST_CHECK;
 

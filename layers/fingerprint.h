@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fingerprint.h - whether two sequences of bytes are one, within a store.
+ * fingerprint.h - whether two sequences of bytes are equal, within one store.
  *
- * A digest names bytes to everybody, and costs accordingly. A fingerprint only
- * finds again what this store has seen, at a sixth of the price: it is GMAC
- * under a random key of the store's own. Without the key nobody can make two
- * sequences of one fingerprint; by chance two of n bytes have it once in
- * 2^132 / n. Who saw fingerprints could work out the key, so neither
- * leaves the data directory, and no fingerprint names anything outside it.
+ * A digest names bytes to everybody, and takes its time. A fingerprint finds
+ * again what this store has seen, in a sixth of that: it is GMAC under a random
+ * key of the store's own. Without the key nobody can make two sequences of one
+ * fingerprint; by chance two of n bytes have the same once in 2^132 / n. The
+ * key could be worked out from fingerprints, so neither leaves the data
+ * directory, and no fingerprint names anything outside it.
  *
  * Format: NIST SP 800-38D, GMAC with AES-128; the nonce is always the same,
  * which makes of it the keyed universal hash that is wanted here.

@@ -14,13 +14,13 @@ struct frames;
 int frames_open(struct store *store, enum layer_codec codec, struct frames **out, struct err *err)
 	MUST_CHECK;
 
-/* What was not finished is given up. */
+/* Without frames_finish() its work is dropped. */
 void frames_close(struct frames *frames);
 
 /* The next chunk: LAYER_CUT_MAX bytes at most, copied. Waits for a free slot. */
 int frames_add(struct frames *frames, struct str plain, struct err *err) MUST_CHECK;
 
-/* The blob exists; of out the tar's size is left to the caller. */
+/* Commit the blob. All of *out is set but the tar's size. */
 int frames_finish(struct frames *frames, struct layer_info *out, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(frames, struct frames *, frames_close);

@@ -2,11 +2,11 @@
 /*
  * implied.h - directories that a layer has no entry of its own for.
  *
- * A layer with only `tmp/x` says nothing of /tmp: who applies it to the layers
- * below leaves /tmp as they have it. But its tree has a directory tmp, and
- * overlayfs shows the highest one's mode and owner. So a tree marks what it
- * only implies, and where trees below say otherwise, a directory that repeats
- * what they say is stacked right above the highest such tree.
+ * A layer with only `tmp/x` says nothing of /tmp: applied to the layers below
+ * it leaves /tmp as they have it. But its tree has a directory tmp, and
+ * overlayfs shows the mode and owner of the highest one. So a tree marks the
+ * directories that it only implies, and where trees below have them otherwise,
+ * a directory that repeats those is stacked right above the highest such tree.
  */
 #pragma once
 
@@ -16,10 +16,10 @@
 #define IMPLIED_BELOW "trusted.hearth.implies" /* on all those above it */
 
 /*
- * Paths that were looked at in trees above: what they show there is seen, and
- * not what trees below have. So a path that 400 layers imply is asked for once
- * and corrected once, by who corrects tree after tree from the highest down.
- * Memory: IMPLIED_SEEN_MAX paths; others may be corrected twice, to the same.
+ * Paths that were looked at in higher trees, which hide what lower ones have
+ * there. So, when trees are corrected from the highest down, a path that 400
+ * layers imply is looked up once and corrected once. Memory: IMPLIED_SEEN_MAX
+ * paths; others may be corrected twice, with the same result.
  */
 #define IMPLIED_SEEN_MAX ((size_t)256)
 struct implied_seen {
@@ -49,5 +49,5 @@ static inline void auto_implied_seen_release(struct implied_seen *seen)
 }
 #define auto_implied_seen AUTO(implied_seen)
 
-/* Make one directory what another is in all but what it holds: owner, mode, xattrs, time. */
+/* Give one directory another one's owner, mode, xattrs and time. */
 int implied_copy(int fd, int fromfd, struct err *err) MUST_CHECK;

@@ -17,7 +17,7 @@ struct inflate_format {
 	/* Its plain bytes go to out, which outlives it. */
 	struct inflate *(*open)(struct sink *out);
 	void (*close)(struct inflate *inflate);
-	/* Streams one after another; what follows the last and is none is ignored. */
+	/* Any number of streams, one after another; what follows the last one is ignored. */
 	int (*write)(struct inflate *inflate, struct str bytes, struct err *err);
 	/* ERR_CORRUPT in the middle of a stream. */
 	int (*finish)(struct inflate *inflate, struct err *err);

@@ -7,18 +7,21 @@
  * over restarts and processes; none is ever used twice, since the newest event
  * stays whatever is trimmed.
  *
- * A reader that has seen event N, where the oldest one is younger than N + 1,
- * has missed some; one that has seen more than the newest read another store.
+ * A reader who has seen event N has missed some if the oldest one's id is above
+ * N + 1; if N is above the newest one's, it read another store.
  */
 #pragma once
 
 #include "layers/meta.h"
 
 #define JOURNAL_DATA_MAX ((size_t)64 * 1024) /* of an event, as text: a log's tail fits */
-#define JOURNAL_TRIM_MAX 1000                /* events that go in one transaction */
+#define JOURNAL_TRIM_MAX 1000                /* events removed in one transaction */
 #define JOURNAL_LISTENERS_MAX 8
 
-/* What an event is not about is "" (and version 0). Texts and data are borrowed. */
+/*
+ * A text is "" (and version 0) where the event is not about such a thing. Texts
+ * and data are borrowed.
+ */
 struct event {
 	uint64_t id;
 	int64_t at_ms;
@@ -32,7 +35,9 @@ struct event {
 	const json_t *data; /* an object, or NULL for an empty one */
 };
 
-/* Append in the caller's write transaction; event->id counts for nothing. ERR_LIMIT for its data.
+/*
+ * Append in the caller's write transaction; event->id is not read. ERR_LIMIT
+ * for too much data.
  */
 int journal_append(struct meta *meta, const struct event *event, uint64_t *out_id, struct err *err)
 	MUST_CHECK;
@@ -56,7 +61,7 @@ struct journal_policy {
 
 /*
  * Remove the oldest events that the policy does not keep, JOURNAL_TRIM_MAX at
- * most. 1 there are more, to be removed by another transaction; 0, -1.
+ * most. 1 there are more, for another transaction; 0 none; -1.
  */
 int journal_trim(struct meta *meta, const struct journal_policy *policy, int64_t now_ms,
 		 struct err *err) MUST_CHECK;

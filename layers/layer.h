@@ -15,12 +15,11 @@
  * is no other stream (padding) is part of the blob and not of the tar.
  *
  * Memory, whatever the layer's size: a writer holds two chunks and frames a
- * worker and 14 more, 1 MiB of context a worker, and 40 bytes a chunk
- * (3 MiB for 4 GiB): 26 MiB with LAYER_WORKERS_MAX workers, 14 with two,
- * beside the 12 MiB of blob.h.
- * A reader holds as many frames, and no contexts to speak of. An inflater
- * holds the window of its stream: 32 KiB for gzip, 8 MiB for most of zstd, and
- * never more than INFLATER_WINDOW_MAX.
+ * worker and 14 more, 1 MiB of context a worker, and 40 bytes a chunk (3 MiB
+ * for 4 GiB): 26 MiB with LAYER_WORKERS_MAX workers, 14 with two, beside the 12
+ * MiB of blob.h. A reader holds as many frames, and hardly any context. An
+ * inflater holds the window of its stream: 32 KiB for gzip, 8 MiB for most of
+ * zstd, and never more than INFLATER_WINDOW_MAX.
  */
 #pragma once
 
@@ -43,8 +42,8 @@ struct layer_info {
 };
 
 /*
- * Takes bytes, gives a durable blob: a tar of a layer's, or a log (step_log.h),
- * which is compressed and cut the same way.
+ * Takes bytes and makes a durable blob of them: a layer's tar, or a long log
+ * (step_log.h), cut and compressed the same way.
  */
 struct layer_writer;
 int layer_writer_open(struct store *store, enum layer_codec codec, struct layer_writer **out,
@@ -71,7 +70,7 @@ void inflater_close(struct inflater *inflater);
 int inflater_write(struct inflater *inflater, struct str bytes, struct err *err) MUST_CHECK;
 int inflater_finish(struct inflater *inflater, struct err *err) MUST_CHECK;
 
-/* Whether it takes bytes that begin so (INFLATER_FIRST are enough) for compressed, and by what. */
+/* The format that bytes which begin so are compressed in, if any; INFLATER_FIRST are enough. */
 #define INFLATER_FIRST ((size_t)4)
 bool inflater_recognizes(struct str first, enum layer_codec *out);
 

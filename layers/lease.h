@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.h - what somebody works with is not collected.
+ * lease.h - what keeps things from collection while somebody works with them.
  *
- * Who looks things up in the store, and relies on them afterwards, opens a lease
- * first. Until it rests, nothing that was there is deleted: it holds a shared
- * flock, which a collector takes exclusively for each of its short steps. Before
- * it waits for something long it rests: what it found is written into a file of
- * its own, and the flock goes. What a resting lease names stays, with all that
- * it leads to, and so does every blob that was made since.
+ * Whoever looks things up in the store, and relies on them afterwards, opens a
+ * lease first. While the lease is in use nothing is deleted: it holds a shared
+ * flock, which a collector takes exclusively for each of its short steps.
+ * Before its owner waits for something long, the lease is put to rest: the
+ * digests found so far are written into a file of its own, and the flock is
+ * dropped. What a resting lease names stays, with all that it leads to, and so
+ * does every blob that was made since.
  *
- *	run/                  the flock: shared in use, exclusive to delete
- *	run/leases/<ulid>     a resting lease; a flock says that its owner lives
- *	run/collect           a flock: somebody collects
+ * 	run/                  the flock: shared in use, exclusive to delete
+ * 	run/leases/<ulid>     a resting lease; a flock says that its owner lives
+ * 	run/collect           a flock: somebody collects
  *
  * Invariant: a blob that a record comes to name was found while its lease was in
  * use, or was named in it before it was looked for, or was put (blob.h) since it
@@ -34,12 +35,12 @@ int lease_open(struct store *store, struct lease **out, struct err *err) MUST_CH
 void lease_close(struct lease *lease);
 
 /*
- * Name what is held: blobs, diff ids, keys of steps. When it rests already, what
- * was named is safe to be looked for when this returns.
+ * Name what is to be held: blobs, diff ids, keys of steps. While the lease
+ * rests, look for them only after this has returned.
  */
 int lease_add(struct lease *lease, const struct digest *digest, struct err *err) MUST_CHECK;
 
-/* Let collectors work; what was added stays. Resting twice is no harm. */
+/* Let collectors work; what was added stays. Nothing happens if it rests already. */
 int lease_rest(struct lease *lease, struct err *err) MUST_CHECK;
 
 /* In use again. */

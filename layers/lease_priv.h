@@ -14,8 +14,8 @@
 int lease_collect(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 
 /*
- * Keep everybody from the store: no lease is in use until the descriptor that is
- * returned is closed. For a tenth of a second, not for more.
+ * Keep everybody from the store: no lease is in use until the returned
+ * descriptor is closed, which has to be within a tenth of a second.
  */
 int lease_exclude(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 

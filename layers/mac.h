@@ -4,8 +4,8 @@
  * the data directory's own key.
  *
  * The key is 32 random bytes in the file `secret.key`, mode 0600, made when it
- * is first needed and never changed. Names are of one data directory: a copy
- * without the key has others.
+ * is first needed and never changed. Names hold for one data directory: a copy
+ * of it without the key makes others.
  *
  * Format: RFC 2104.
  */
@@ -18,7 +18,7 @@
 
 /*
  * The domain says what the bytes are: equal ones of two domains have two names.
- * ERR_CORRUPT where the key's file is none.
+ * ERR_CORRUPT where the key's file holds no key.
  */
 int mac_of(struct store *store, struct str domain, struct str bytes, struct digest *out,
 	   struct err *err) MUST_CHECK;

@@ -27,7 +27,7 @@ struct meta;
 
 enum meta_mode { META_READ, META_WRITE };
 
-/* A number, never 0, that is another one after each commit of any process. */
+/* A number, never 0, that changes with each commit of any process. */
 uint64_t meta_generation(const struct store *store);
 
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
@@ -52,8 +52,8 @@ int meta_put(struct meta *meta, const char *table, struct str key, const json_t 
 
 /*
  * Without parsing: a record's bytes as they lie in the map, valid until the
- * transaction ends or writes (1 hit, 0 miss, -1); and a record of JSON that the
- * caller formatted himself, `v` first.
+ * transaction ends or writes (1 hit, 0 miss, -1); and a record that the caller
+ * formatted himself, `v` first.
  */
 int meta_view(struct meta *meta, const char *table, struct str key, struct str *out,
 	      struct err *err) MUST_CHECK;
@@ -64,9 +64,9 @@ int meta_put_text(struct meta *meta, const char *table, struct str key, struct s
 int meta_del(struct meta *meta, const char *table, struct str key, struct err *err) MUST_CHECK;
 
 /*
- * Call fn for every record whose key starts with prefix, in key order, until
- * it returns non-zero, which is returned. key and value are valid during fn,
- * which may put and delete records of this transaction.
+ * Call fn for every record whose key starts with prefix, in key order, until it
+ * returns non-zero, which is returned. key and value are valid during fn, which
+ * may put and delete records of this transaction.
  */
 typedef int meta_each_fn(void *ctx, struct str key, const json_t *value, struct err *err);
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,

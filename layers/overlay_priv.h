@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overlay_priv.h - what overlayfs and tar layers say to each other, and what
- * of it a tree may hold.
+ * overlay_priv.h - how overlayfs and tar layers each write deletions and marks,
+ * and which of these a tree may hold.
  *
  * A tree holds whiteouts (char 0:0), trusted.overlay.opaque, and an empty
  * trusted.overlay.origin on every directory that holds a whiteout: without it
@@ -36,7 +36,7 @@ bool overlay_keeps_xattr(const char *name, mode_t mode);
 /* Whether it is overlayfs' own, under either of its prefixes. */
 bool overlay_owns_xattr(const char *name);
 
-/* Every whiteout is the same: root's, of time 0. */
+/* Make a whiteout like all others: root's, of time 0. */
 int overlay_dress_whiteout(int dirfd, const char *name, struct err *err) MUST_CHECK;
 int overlay_make_whiteout(int dirfd, const char *name, struct err *err) MUST_CHECK;
 int overlay_mark_opaque(int fd, struct err *err) MUST_CHECK;

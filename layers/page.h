@@ -2,9 +2,10 @@
 /*
  * page.h - lists, newest first, a page at a time.
  *
- * A list is a table, or what of it is below a prefix, read from its end. The
- * cursor says where a page ended; what is added meanwhile comes before it, so a
- * reader sees no record twice, and each that was there from the first page on.
+ * A list is a table, or its records below a prefix, read from the end. The
+ * cursor says where a page ended; what is added meanwhile comes before it. So a
+ * reader sees no record twice, and misses none that was there at the first
+ * page.
  */
 #pragma once
 

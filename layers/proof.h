@@ -2,9 +2,9 @@
 /*
  * proof.h - which tar a blob inflates to, once somebody has inflated it.
  *
- * A blob has one tar for ever, so such a record is never wrong, whatever else
- * is lost. It pairs a blob that is held with a tree that is held: without it a
- * config could give one layer's tree to another's blob.
+ * A blob inflates to one tar for ever, so such a record stays right whatever
+ * else is lost. It says which tree belongs to a blob: without it a hostile
+ * config could claim one layer's tree for another layer's blob.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * punch.h - what the databases do not use goes back to the file system.
+ * punch.h - unused pages of the databases go back to the file system.
  *
  * LMDB's file never shrinks: pages that are given back wait in its free list to
  * be used again. Holes are punched in those that no snapshot can see, neither a
  * reader's nor the one that a power cut would bring back, while no writer is at
  * work; so whenever it is killed, nothing that is named was lost.
  *
- * PUNCH_RESERVE stays, so that a disk that is full up can be collected.
+ * PUNCH_RESERVE stays, so that a collection can write when the disk is full.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 #define PUNCH_STEP_MS 40 /* writers wait so long */
 
 /*
- * Of both databases; *out is by how much their files take less of the disk. A
- * file system that knows no holes is no error, and gives nothing back.
+ * Punch both databases; *out is how much less of the disk their files take. A
+ * file system without holes is no error, and gives nothing back.
  */
 int punch_store(struct store *store, const struct cancel *cancel, uint64_t *out, struct err *err)
 	MUST_CHECK;

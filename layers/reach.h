@@ -5,7 +5,7 @@
  *
  * A blob that is a small JSON document is read, and what it names is reached,
  * too: an index leads to its manifests, they to configs and layers, a config to
- * its diff ids. Which digests a document names the floor above tells.
+ * its diff ids. The floor above says which digests a document names.
  *
  * It reads a snapshot of blobs/ from reach_open() to reach_close(), so it is
  * kept short: until then no page is used again.
@@ -18,9 +18,9 @@
 #include "layers/digest_set.h"
 #include "layers/store.h"
 
-#define REACH_DOCUMENT_MAX ((size_t)8 * 1024 * 1024) /* larger ones nobody reads as such */
+#define REACH_DOCUMENT_MAX ((size_t)8 * 1024 * 1024) /* no reader takes larger ones */
 
-/* Calls add for each digest that a document names; for others, too, is no harm. */
+/* Calls add for each digest that a document names; more than these do no harm. */
 typedef int reach_add_fn(void *ctx, const struct digest *digest, struct err *err);
 typedef int reach_names_fn(struct str document, reach_add_fn *add, void *ctx, struct err *err);
 
@@ -51,12 +51,12 @@ void reach_close(struct reach *reach);
 int reach_from(struct reach *reach, const struct digest *root, reach_each_fn *fn, void *ctx,
 	       struct err *err) MUST_CHECK;
 
-/* Give the snapshot back; what was reached stays known, and nothing more can be. */
+/* Give the snapshot back; what was reached stays known, and nothing more can be reached. */
 void reach_end(struct reach *reach);
 
 bool reach_has(const struct reach *reach, const struct digest *digest);
 
-/* Nothing is reached any more: for the next image, of which each is to be told all. */
+/* Forget what was reached, so that the next image is told whole. */
 void reach_forget(struct reach *reach);
 
 DEFINE_AUTO(reach, struct reach *, reach_close);

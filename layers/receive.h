@@ -41,15 +41,16 @@ int receive_finish(struct receive *receive, struct err *err) MUST_CHECK;
 void receive_close(struct receive *receive);
 
 /*
- * Whether the blob was once inflated in this store and was the tar of diff_id:
- * 1 it was, 0 nobody has looked, -1 with ERR_CORRUPT when it was another.
+ * Whether the blob is known to inflate to the tar of diff_id: 1 it is, 0 it was
+ * never inflated here, -1 with ERR_CORRUPT when it inflates to another.
  */
 int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
 	MUST_CHECK;
 
 /*
- * The tree of a layer whose blob is in the store already (lost or never made).
- * Where there is one the blob is read all the same, to prove that it is its own.
+ * Make the tree of a layer whose blob is in the store already (it was lost, or
+ * never made). Where there is a tree the blob is read all the same, to prove
+ * that the two belong together.
  */
 int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)
 	MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging_priv.h - what is left in tmp/ by those who died. */
+/* staging_priv.h - what killed processes left in tmp/. */
 #pragma once
 
 #include "layers/trash_priv.h"

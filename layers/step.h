@@ -41,10 +41,10 @@ int step_find(struct meta *meta, const struct digest *key, bool with_details,
 	      struct step_record *out, struct err *err) MUST_CHECK;
 
 /*
- * Record what a step made. Early cut-off is here, so that what it finds is
- * still there when the record is written: where an earlier layer has the same
- * content on the same parent, *record names that one and its time afterwards. The
- * log of an earlier failure of this step goes.
+ * Record what a step made. Early cut-off happens here, in the transaction that
+ * writes the record: where an earlier layer has the same content on the same
+ * parent, *record names that one, and its time, afterwards. The log of an
+ * earlier failure of this step is removed.
  */
 int step_put(struct meta *meta, struct step_record *record, struct err *err) MUST_CHECK;
 
@@ -57,8 +57,8 @@ typedef int step_each_fn(void *ctx, const struct step_record *record, struct err
 int step_each(struct meta *meta, step_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
 /*
- * The blobs that only a step's record names: its log where that is one, of
- * steps that ended well and of those that failed, and the listing of what it read.
+ * The blobs that only steps' records name: logs (of failed steps, too) that are
+ * blobs, and listings of what steps read.
  */
 typedef int step_log_each_fn(void *ctx, const struct digest *key, const struct digest *blob,
 			     struct err *err);

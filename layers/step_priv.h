@@ -17,8 +17,8 @@ int step_parse_key(struct str hex, struct digest *out, struct err *err) MUST_CHE
 int step_find_listing(const json_t *components, struct digest *out, struct err *err) MUST_CHECK;
 
 /*
- * Which layer and which time the record has: an earlier equal one's, where
- * there is one. 1 it is the first of its content on its parent, 0, -1.
+ * Give the record the layer and time of an earlier equal one, if there is one.
+ * 1 it is the first with its content on its parent, 0 it is not, -1.
  */
 int step_settle(struct meta *meta, struct step_record *record, struct err *err) MUST_CHECK;
 

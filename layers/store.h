@@ -3,14 +3,14 @@
  * store.h - the data directory: two LMDB environments and the directories
  * beside them.
  *
- *	meta/ blobs/   LMDB: small JSON records; chunks and what names them
- *	trees/<hex>/   unpacked layers, by diff id      trash/   on their way out
- *	machines/<id>/ running machines                 tmp/     staging
- *	run/           sockets, locks, a machine's base VERSION  lock  reserve
+ * 	meta/ blobs/   LMDB: small JSON records; chunks and what names them
+ * 	trees/<hex>/   unpacked layers, by diff id      trash/   on their way out
+ * 	machines/<id>/ running machines                 tmp/     staging
+ * 	run/           sockets, locks, a machine's base VERSION  lock  reserve
  *
  * Invariants: the directory is 0700 and ours (an image's setuid files lie in
- * it). VERSION is ours; a store of another format is ERR_CORRUPT with a
- * sentence and is not touched. Several processes may have one store open.
+ * it). VERSION holds our format; a store of another one is ERR_CORRUPT, with a
+ * sentence, and is not touched. Several processes may have one store open.
  *
  * Ownership: one struct store a process and data directory (LMDB forbids two),
  * shared by all its threads; it outlives all that was opened through it. It
@@ -71,10 +71,10 @@ uint64_t store_map_bytes(const struct store *store);
 int store_sweep(struct store *store, const struct cancel *cancel, struct err *err) MUST_CHECK;
 
 /*
- * A fresh staging directory under tmp/, held by a flock until
- * staging_close(), which removes what is still in it. A directory made in it
- * has no neighbours on ext4 that were deleted lately (EXT4_TOPDIR_FL), which
- * is what makes files slow to create.
+ * A fresh staging directory under tmp/, held by a flock until staging_close(),
+ * which removes what is still in it. On ext4 a directory made in it starts in a
+ * block group of its own (EXT4_TOPDIR_FL), since files are slow to create where
+ * many were deleted lately.
  */
 struct staging {
 	struct store *store;
@@ -96,7 +96,7 @@ void staging_close(struct staging *staging);
  */
 int store_discard(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
 
-/* The same, but all the unlinking is left to a sweep: for who must not wait for a disk. */
+/* The same, but all the unlinking is left to a sweep, for callers who must not wait for a disk. */
 int store_set_aside(struct store *store, int dirfd, const char *name, struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(store, struct store *, store_close);

@@ -13,7 +13,7 @@
 #include "layers/db_priv.h"
 #include "layers/store.h"
 
-/* The database blobs/; what each table holds is told where it is owned. */
+/* The database blobs/; the file that owns a table says what it holds. */
 struct store_blobs {
 	struct db db;
 	MDB_dbi chunks; /* chunk.c */

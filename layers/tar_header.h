@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tar_header.h - the header of one entry of a tar that we write ourselves,
- * where no library is to be loaded for it.
+ * tar_header.h - the header of one entry of a tar, written without a library.
  *
- * Format: POSIX.1-2017, pax, "ustar Interchange Format"; a size that its octal
- * field cannot hold is GNU's and everybody's binary number. Owners and times
- * are 0, so equal entries have equal headers.
+ * Format: POSIX.1-2017, pax, "ustar Interchange Format"; a size that does not
+ * fit the octal field is written in binary, as GNU tar does and all readers
+ * understand. Owners and times are 0, so equal entries have equal headers.
  */
 #pragma once
 

@@ -23,12 +23,12 @@
 int tree_find(struct store *store, const struct digest *diff_id, struct err *err) MUST_CHECK;
 
 /*
- * A tree comes to be in two parts: rename dirfd/name (same file system, complete)
- * before the transaction, and record it in it. tree_place() returns a descriptor
- * to close when the transaction is done; until then nobody sweeps or replaces the
- * directory, and whoever places the same tree waits. Where another process was
- * faster, theirs stays and ours is set aside. Between the two parts it must not
- * be mounted. A directory that was never recorded is swept.
+ * A tree is made in two parts: dirfd/name (same file system, complete) is
+ * renamed before the transaction, and recorded in it. tree_place() returns a
+ * descriptor to close when the transaction is done; until then nobody sweeps or
+ * replaces the directory, and whoever places the same tree waits. Where another
+ * process was faster, its tree stays and ours is set aside. Between the two
+ * parts it must not be mounted. A directory that was never recorded is swept.
  */
 int tree_place(struct store *store, const struct digest *diff_id, int dirfd, const char *name,
 	       struct err *err) MUST_CHECK;
@@ -40,11 +40,11 @@ typedef int tree_each_fn(void *ctx, const struct digest *diff_id, int64_t at_ms,
 int tree_each(struct meta *meta, tree_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
 /*
- * What its files take, in bytes of the file system's blocks: 0 where there is no
- * such directory. What lies deeper than a tree can be is not counted.
+ * What its files take, in bytes of the file system's blocks; 0 where there is
+ * no such directory. What lies deeper than TREE_DEPTH_MAX is not counted.
  */
 int tree_blocks(struct store *store, const struct digest *diff_id, const struct cancel *cancel,
 		uint64_t *out, struct err *err) MUST_CHECK;
 
-/* syncfs the data directory and say so in every tree's record of this boot. */
+/* syncfs the data directory, and mark every tree of this boot as synced. */
 int tree_settle(struct store *store, struct err *err) MUST_CHECK;

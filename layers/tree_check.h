@@ -5,8 +5,8 @@
  *
  * The layer is inflated, hashed and, where there is a tree, compared with it.
  * Types, modes, owners, sizes, links, attributes and bytes are; times are not.
- * Meanwhile nobody removes or replaces the tree. A tree that is right costs no
- * disk: it is read once, and its outline (twin_priv.h) made in memory.
+ * Meanwhile nobody removes or replaces the tree. A right tree takes no space on
+ * the disk: it is read once, and compared while the tar comes (twin_priv.h).
  *
  * Threads: one inside, for the unpacking.
  */
@@ -36,8 +36,9 @@ struct tree_check_result {
 };
 
 /*
- * ERR_NOT_FOUND where the blob is gone; ERR_FULL where a tree that looks wrong
- * has no room beside it to be looked at again. Nothing is left of it on the disk.
+ * ERR_NOT_FOUND where the blob is gone; ERR_FULL where a tree looks wrong, and
+ * there is no room to unpack the tar beside it and look again. Nothing is left
+ * on the disk.
  */
 int tree_check(struct store *store, const struct tree_check_spec *spec,
 	       struct tree_check_result *out, struct err *err) MUST_CHECK;

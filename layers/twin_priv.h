@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * twin_priv.h - a tree's files, compared with those of its tar while they come,
- * so that each is read once and none is written.
+ * twin_priv.h - a tree's files, compared with those of its tar as the tar
+ * comes, so that each is read once and none is written.
  *
- * What cannot be read or has another name differs: whoever needs to know why
- * unpacks the tar and compares the two.
+ * A file that cannot be read, or has another name, differs: to learn why, the
+ * caller unpacks the tar and compares the two.
  *
  * Memory: 16 bytes for each file, and a block.
  */
@@ -34,7 +34,10 @@ struct twin {
 void twin_init(struct twin *twin, int treefd);
 void twin_done(struct twin *twin);
 
-/* The next file: its path in the tree, and the one of its size that stands for it. */
+/*
+ * The next file: its path in the tree, and the empty file of its size
+ * (unpack_outline()) that stands for it.
+ */
 void twin_open(struct twin *twin, const char *path, int freshfd);
 
 /* Its bytes, in order; between them are holes. */
@@ -44,5 +47,5 @@ void twin_close(struct twin *twin, off_t size);
 /* All files came. */
 void twin_sort(struct twin *twin);
 
-/* Whether what the file `fresh` stands for was the same as the tree's `inode`. */
+/* Whether the file that `fresh` stands for equals the tree's `inode`. */
 bool twin_has(const struct twin *twin, ino_t fresh, ino_t inode);

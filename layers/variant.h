@@ -2,11 +2,10 @@
 /*
  * variant.h - a layer's tar as a blob of the other codec.
  *
- * A layer is made once, in one codec, and comes from outside in any. Who needs
- * the other gets a variant: made from the stored blob, frame by frame, without
- * anything being run or unpacked, and remembered. A layer of ours has the same
- * chunks in either codec, so its variant is the very blob that a step would
- * have made directly.
+ * A layer is made or pulled in one codec. Where the other is needed a variant
+ * is made of the stored blob, frame by frame, without running or unpacking
+ * anything, and is remembered. A layer of ours has the same chunks in either
+ * codec, so its variant is the very blob that a step would have made directly.
  *
  * A record may outlive its blob for a while; it is a miss then.
  */
@@ -49,9 +48,9 @@ struct variant_source {
 };
 
 /*
- * The layer in this codec; durable and remembered when this returns 0. One
- * whose first bytes say that it is of it already stays as it is. ERR_CORRUPT
- * where the blob's tar is not the one of the diff id.
+ * The layer in this codec; durable and remembered when this returns 0. A layer
+ * whose first bytes show that codec stays as it is. ERR_CORRUPT where the
+ * blob's tar is not the one of the diff id.
  */
 int variant_make(struct store *store, const struct variant_source *source, enum layer_codec codec,
 		 struct variant *out, struct err *err) MUST_CHECK;

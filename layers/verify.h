@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify.h - whether what lies in blobs/ is what its names say.
+ * verify.h - whether blobs/ holds the bytes that its names promise.
  *
  * Every blob is hashed, and every chunk that is in no whole one, on all cores;
- * counts, lists and entries are compared in one snapshot. Nothing is held
- * for longer than a page of a list, so it runs beside whatever writes and
- * collects: what goes away meanwhile is no finding.
+ * counts, lists and entries are compared in one snapshot. No snapshot is held
+ * for longer than a page of a list, so it runs beside writers and collections:
+ * what goes away meanwhile is no finding.
  *
  * Memory: 40 bytes for each place of a chunk in a blob, twice while it is
  * sorted, 80 for each blob, and a digest_set of all chunks.
@@ -29,8 +29,9 @@ struct verify_options {
 
 struct verify_findings {
 	struct digest_set chunks; /* that hold other bytes */
-	struct digest_set blobs;  /* that are not whole: of such chunks, or of none */
-	uint64_t wrong_counts;    /* of chunks' uses, and lists of no blob */
+	struct digest_set
+		blobs;         /* that are not whole: such a chunk is in them, or one is missing */
+	uint64_t wrong_counts; /* of the uses of chunks, and lists without a blob */
 
 	uint64_t chunk_count; /* that were hashed */
 	uint64_t chunk_bytes;
@@ -42,12 +43,12 @@ int verify_read(struct store *store, const struct verify_options *options,
 		struct verify_findings *out, struct err *err) MUST_CHECK;
 void verify_done(struct verify_findings *findings);
 
-/* With everybody excluded (collect.h): leave in *findings what is so still. */
+/* With everybody excluded (collect.h): leave in *findings what is still wrong. */
 int verify_again(struct store *store, struct verify_findings *findings, struct err *err) MUST_CHECK;
 
 /*
  * Then, when no record names such a blob any more: remove what was found, and
- * make the counts right. What is lost can come again.
+ * correct the counts. What was removed can be pulled or made again.
  */
 int verify_mend(struct store *store, const struct verify_findings *findings, struct err *err)
 	MUST_CHECK;

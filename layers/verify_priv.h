@@ -8,7 +8,7 @@
 struct verify_blob {
 	struct digest digest;
 	uint64_t size;
-	bool single; /* its one chunk has its digest, and is hashed as that */
+	bool single; /* it is one chunk, which has the same digest and is hashed there */
 };
 
 /* One snapshot of all lists. */
@@ -17,7 +17,7 @@ struct survey {
 	size_t blob_count;
 	struct digest_set damaged; /* blobs whose entry or list is */
 	uint64_t wrong_counts;
-	uint64_t bytes; /* to hash: of blobs with several chunks, and of chunks */
+	uint64_t bytes; /* to be hashed, in blobs of several chunks and in chunks */
 };
 
 int survey_read(const struct store_blobs *blobs, struct survey *out, struct err *err) MUST_CHECK;
