@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth_priv.h - what proves to a registry that we may use one repository.
+ * auth_priv.h - the proof, for a registry, that we may use one repository.
  *
  * Nothing is proven until the registry asks (401). Then it is Basic, with the
  * user's credentials, or Bearer: a token of the service that the challenge
@@ -43,13 +43,13 @@ struct grant {
 	unsigned generation; /* of the proof, for auth_renew() */
 };
 
-/* The proof that we have by now, made anew where it has expired. May block in a request. */
+/* The present proof, renewed where it has expired. May block in a request. */
 int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err *err) MUST_CHECK;
 
 /*
  * The registry at base (its URL) answered a request with that grant by a 401:
- * find a better proof. 0 and it is worth asking again; ERR_UNAUTHORIZED,
- * ERR_DENIED (a realm that is not trusted), or as the token service fails.
+ * find a better proof. 0 it is worth asking again; ERR_UNAUTHORIZED, ERR_DENIED
+ * (a realm that is not trusted), or as the token service fails.
  */
 int auth_renew(struct auth *auth, struct http *http, const char *base,
 	       const struct http_reply *response, const struct grant *used, struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * challenge_priv.h - what a server wants before it answers: WWW-Authenticate.
+ * challenge_priv.h - the challenges of a server's WWW-Authenticate header.
  *
- * Format: RFC 9110, 11.3 and 11.6.1, and what registries make of it: several
+ * Format: RFC 9110, 11.3 and 11.6.1, and what registries send: several
  * challenges in one field, any number of blanks, empty values, unquoted ones
  * with characters that only a quoted one may have.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closure.h - what a manifest or an index names, whatever it is of.
+ * closure.h - the digests that a manifest or an index names, whatever kind it
+ * is.
  *
  * manifest.h reads images that a bake can stand on. This reads every document
  * that is handed from one place to another as it is: indexes, artifacts, images
  * of other systems, with layers that are not distributed. Neither media types
- * nor blobs are judged.
+ * nor blobs are checked.
  *
  * Formats: OCI image-spec 1.1 and Docker's, as in manifest.h.
  * Ownership: a closure owns its document and is freed whole.
@@ -18,7 +19,7 @@
 
 enum closure_kind {
 	CLOSURE_BLOB,     /* a config or a layer */
-	CLOSURE_FOREIGN,  /* a layer that its maker keeps: named, and not handed on */
+	CLOSURE_FOREIGN,  /* a layer that only its maker may distribute: named, and not copied */
 	CLOSURE_DOCUMENT, /* a manifest or an index */
 };
 

@@ -3,10 +3,10 @@
  * convert.h - an image with its layers in another codec.
  *
  * Every layer is made again as a variant (layers/variant.h), the base's, too;
- * those that are of the codec already stay as they are. The config, and so all
- * diff ids and trees, is the same. The new manifest is an OCI one, whose types
- * say what the bytes are, whatever the old one said; annotations that describe
- * the old bytes are gone (eStargz's and zstd:chunked's tables of contents).
+ * those of that codec already stay as they are. The config, and so all diff ids
+ * and trees, is the same. The new manifest is an OCI one whose media types
+ * match the bytes; annotations that describe the old bytes are dropped
+ * (eStargz's and zstd:chunked's tables of contents).
  *
  * Of an index each image that the store has is converted; other entries, such
  * as attestations, stay.

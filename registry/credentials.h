@@ -3,14 +3,14 @@
  * credentials.h - user and password for a repository, from Docker's config.json.
  *
  * Keys are hosts ("127.0.0.1:5000"), hosts with the beginning of a path
- * ("quay.io/acme") or URLs ("https://index.docker.io/v1/"); the docker.io family
- * of names is one registry. The longest path that fits wins. A helper of
- * credHelpers goes before auths, one of credsStore is for hosts whose entry in
- * auths is empty, or absent: then it may know nothing of them. Only a host that
- * nothing is said of is anonymous.
+ * ("quay.io/acme") or URLs ("https://index.docker.io/v1/"); the docker.io
+ * family of names is one registry. The longest path that fits wins. A helper of
+ * credHelpers goes before auths; the one of credsStore is asked for hosts whose
+ * entry in auths is empty or absent, and need not know the latter. A host of
+ * which the file says nothing is anonymous.
  *
- * Tokens are told as Docker's helpers tell them: by a user's name that nobody
- * has.
+ * Tokens are marked as Docker's helpers mark them: by a user name that nobody
+ * can have.
  */
 #pragma once
 
@@ -28,13 +28,13 @@ struct credentials {
 	char user[CREDENTIALS_MAX];
 	struct secret password;
 	char helper[CREDENTIALS_HELPER_MAX]; /* where one has to be asked: its name */
-	bool guessed; /* the helper is that of all hosts, and of this one nothing is said */
+	bool guessed; /* it is the helper for all hosts, and nothing is said of this one */
 };
 
 /*
- * 1 found, 0 nothing is said of this repository, -1. text is the file's content.
- * *out is credentials or {0} before, and the caller's to end. With out->helper
- * set the rest is for helper_ask() to find.
+ * 1 found, 0 nothing is said of this repository, -1. text is the file's
+ * content. *out, {0} or earlier credentials, is the caller's to release. Where
+ * out->helper is set helper_ask() finds the rest.
  */
 int credentials_find(struct str text, struct str host, struct str path, struct credentials *out,
 		     struct err *err) MUST_CHECK;

@@ -23,8 +23,8 @@ struct docker_archive_spec {
 
 /*
  * Loads ISA-L for gzip layers: hearth-worker alone calls it. ERR_INVALID for an
- * index; ERR_NOT_FOUND for what the store lacks; ERR_CORRUPT; and what the sink
- * says.
+ * index; ERR_NOT_FOUND for what the store lacks; ERR_CORRUPT; and the sink's
+ * errors.
  */
 int docker_archive_write(struct store *store, const struct docker_archive_spec *spec,
 			 struct sink *out, struct err *err) MUST_CHECK;

@@ -24,15 +24,15 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 
 /*
  * A manifest or an index, by tag or digest, into out (whose ceiling holds);
- * *out_digest is what its bytes have. ERR_CORRUPT where they are not what was
- * named or what the registry says they are.
+ * *out_digest is the digest of its bytes. ERR_CORRUPT where that is not the
+ * digest that was named, or that the registry states.
  */
 int fetch_manifest(struct remote *remote, struct http *http, const char *name, struct buf *out,
 		   struct digest *out_digest, struct err *err) MUST_CHECK;
 
 /*
- * Exactly a blob's size in bytes into a sink, which judges their digest.
- * ERR_CORRUPT for another size.
+ * A blob's bytes into a sink, which checks their digest. ERR_CORRUPT for
+ * another size than the descriptor's.
  */
 int fetch_blob(struct remote *remote, struct http *http, const struct descriptor *blob,
 	       struct sink *out, struct err *err) MUST_CHECK;

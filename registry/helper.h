@@ -4,8 +4,8 @@
  *
  * Protocol: docker-credential-helpers, "get": the registry's key on standard
  * input, a JSON object on standard output, exit code 0. It is started without a
- * shell, has HELPER_MS and may say HELPER_ANSWER_MAX bytes. What it says is
- * shown to nobody, since it may be half a password.
+ * shell, has HELPER_MS and may print HELPER_ANSWER_MAX bytes. Its output is
+ * never shown, since it may hold a password.
  */
 #pragma once
 

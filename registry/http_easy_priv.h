@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_easy_priv.h - a request as libcurl's easy handle is told it, and what
- * libcurl calls while it is under way; http.c drives it.
+ * http_easy_priv.h - a request set on libcurl's easy handle, and the callbacks
+ * that libcurl makes while it is under way; http.c drives it.
  *
  * A callback of ours that fails leaves why in `failure` and ends the transfer.
  */

@@ -6,8 +6,8 @@
  * same in all that is read here.
  *
  * Ownership: a parsed config owns one JSON document and is freed whole. Only
- * what this file names was judged: Env, history and the rest are in `document`
- * as the image's maker wrote them.
+ * the fields of this struct are checked: Env, history and the rest are in
+ * `document` as the image's maker wrote them.
  */
 #pragma once
 

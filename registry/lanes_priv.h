@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes_priv.h - blobs on their way, a few at a time.
+ * lanes_priv.h - blobs transferred a few at a time.
  *
  * Jobs are taken in order, each by one of LANES threads with a connection of
- * its own; the caller's thread is one of them. The first failure is the one
- * that is told: it raises `stop`, so that the others end, and no job is begun
- * after it.
+ * its own; the caller's thread is one of them. The first failure is reported:
+ * it raises `stop`, so that the others end, and no job is begun after it.
  */
 #pragma once
 

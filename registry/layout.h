@@ -12,8 +12,8 @@
 
 /*
  * The manifest or index that a layout's tag names, read from index.json. A tag
- * of "" is the only entry, or else "latest". Light: no libraries beyond the
- * JSON parser. ERR_NOT_FOUND and ERR_INVALID (more than one) list the tags.
+ * of "" is the only entry, or else "latest". It needs no library but the JSON
+ * parser. ERR_NOT_FOUND and ERR_INVALID (more than one) list the tags.
  */
 int layout_resolve(struct str dir, struct str tag, struct digest *out, struct err *err) MUST_CHECK;
 

@@ -3,9 +3,9 @@
  * manifest.h - the documents that make layers an image, read with care.
  *
  * Formats: OCI image-spec 1.1 (manifest.md, image-index.md) and Docker's
- * distribution manifest v2 schema 2 and manifest list. Schema 1 is refused
- * with a sentence. A layer's media type is kept and not believed: what a blob
- * is its first bytes tell.
+ * distribution manifest v2 schema 2 and manifest list. Schema 1 is refused with
+ * a sentence. A layer's media type is kept but not believed: a blob's first
+ * bytes tell its format.
  *
  * Ownership: parsed documents own one JSON document each and are freed whole.
  */
@@ -32,7 +32,7 @@
 /* The type of a layer that we made. */
 const char *manifest_layer_type(enum layer_codec codec);
 
-/* In one word, what a layer's type says that it is: gzip, zstd, tar, or a question mark. */
+/* In one word, the format that a layer's media type states: gzip, zstd, tar, or "?". */
 const char *manifest_layer_word(struct str media_type);
 
 struct descriptor {
@@ -64,8 +64,8 @@ void manifest_done(struct manifest *manifest);
 int manifest_is_index(struct str text, bool *out, struct err *err) MUST_CHECK;
 
 /*
- * The entry for a platform: of those that match the one of the newest variant,
- * of equals the first. ERR_NOT_FOUND lists the platforms that there are. Of the
+ * The entry for a platform: the one of the newest variant that matches, and of
+ * equals the first. ERR_NOT_FOUND lists the platforms that there are. Of the
  * descriptor the type is not told.
  */
 int manifest_choose(struct str index_text, const struct platform *wanted, struct descriptor *out,

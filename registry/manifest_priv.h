@@ -2,8 +2,8 @@
 /*
  * manifest_priv.h - the parts of a manifest's reading that closure.c shares.
  *
- * What these say of a document is ERR_INVALID, and manifest_refuse() makes of
- * it what it is to a user.
+ * These fail with ERR_INVALID, as for a user's input; manifest_refuse() turns
+ * that into the error of a foreign document.
  */
 #pragma once
 
@@ -19,5 +19,5 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 /* Whether a layer of that media type is not distributed with its image. */
 bool manifest_is_foreign(struct str media_type);
 
-/* The innermost reason, told as what it is to a user: not his input, but a document. */
+/* The innermost reason, as the error of a document and not of a user's input. */
 int manifest_refuse(const char *what, const struct err *why, struct err *err);

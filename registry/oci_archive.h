@@ -15,9 +15,9 @@
 struct oci_archive_spec {
 	struct digest image; /* of a manifest, or an index with all its platforms */
 	struct str tag;      /* its org.opencontainers.image.ref.name; "" for none */
-	struct str name;     /* its full name for containerd and hearth import; "" for none */
+	struct str name;     /* its full name, for containerd and hearth import; "" for none */
 };
 
-/* ERR_NOT_FOUND for what the store lacks; ERR_CORRUPT; and what the sink says. */
+/* ERR_NOT_FOUND for what the store lacks; ERR_CORRUPT; and the sink's errors. */
 int oci_archive_write(struct store *store, const struct oci_archive_spec *spec, struct sink *out,
 		      struct err *err) MUST_CHECK;

@@ -37,13 +37,13 @@ struct origin {
 	void *warn_ctx;
 
 	/*
-	 * Owned; NULL, or once it is resolved an array of the canonical references
-	 * that the image has where it lies.
+	 * Owned. Once resolved: the canonical references that the image has at
+	 * its origin, or NULL.
 	 */
 	json_t *names;
 };
 
-/* What a text names, if it is a registry's reference, is a name of the image. */
+/* Add a text to the image's names if it is a registry's reference. */
 void origin_add_name(struct origin *origin, struct str text);
 
 /*

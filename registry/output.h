@@ -3,10 +3,11 @@
  * output.h - a file that a user wants written: whole, or not at all.
  *
  * What is written has no name until output_commit() has synced it and given it
- * its own, instead of the file that has it (its directory must exist), or to which
- * a link of that name leads: /dev/stdout is one. A crash,
- * a failure or a cancel leaves what was there, and nothing else. What is no
- * regular file (a fifo, a device, `-` for a stream) is written as it comes.
+ * the user's name, in place of the file that has that name or to which a link
+ * of that name leads (/dev/stdout is one). The directory must exist. A crash, a
+ * failure or a cancel leaves what was there, and nothing else. Anything but a
+ * regular file (a fifo, a device, `-` for a stream) is written as the bytes
+ * come.
  */
 #pragma once
 

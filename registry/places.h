@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places.h - where a registry's images are had, by the operator's word: hosts
- * that are spoken to in plain HTTP, and mirrors that are asked before the
- * registry itself, in their order.
+ * places.h - the operator's word on where images come from: hosts that are
+ * spoken to in plain HTTP, and mirrors that are asked, in their order, before a
+ * registry itself.
  *
  * Invariant: a mirror's place followed by a repository's path is a reference.
  * Credentials are a mirror's own; a registry's are never shown to its mirrors.
@@ -27,9 +27,9 @@ struct places {
 	size_t insecure_count;
 };
 
-/* NULL is nobody's word: false. */
+/* Whether plain HTTP is spoken to a host. places may be NULL. */
 bool places_are_insecure(const struct places *places, struct str host);
 
-/* The text of what a mirror calls a reference of its host. */
+/* The text of a reference of the mirror's host as the mirror has it. */
 int places_format(const struct place_mirror *mirror, const struct reference *reference,
 		  struct buf *out, struct err *err) MUST_CHECK;

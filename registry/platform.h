@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * platform.h - what a machine is to an image: "linux/amd64", "linux/arm64/v8".
+ * platform.h - the kind of machine that an image is for: "linux/amd64",
+ * "linux/arm64/v8".
  *
  * Formats: OCI image-spec 1.1, image-index.md, "platform"; the names are Go's.
  * What uname says ("x86_64", "aarch64") is understood and never kept.
@@ -29,8 +30,8 @@ void platform_host(struct platform *out);
 
 /*
  * Whether an image for `offered` runs where `wanted` was asked for: same system
- * and architecture, and a variant that is not newer (arm/v7 runs arm/v6; none
- * is arm/v7, arm64/v8, amd64/v1).
+ * and architecture, and a variant that is not newer (arm/v7 runs arm/v6; where
+ * none is named arm is v7, arm64 v8, amd64 v1).
  */
 bool platform_matches(const struct platform *wanted, const struct platform *offered);
 

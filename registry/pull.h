@@ -8,11 +8,11 @@
  * last, when everything that it names is durable.
  *
  * Transport: HTTPS; plain HTTP where the caller asks for it, and to loopback
- * unless a CA file is named or the registry wants TLS.
- * Anonymous, basic and bearer (distribution's token specification). Redirects
- * never carry Authorization to another host. 408, 429, 5xx and broken
- * connections are retried with backoff (PULL_TRIES), by closed Range where
- * bytes were received.
+ * unless a CA file is named or the registry wants TLS. Anonymous, basic and
+ * bearer (distribution's token specification). Redirects never carry
+ * Authorization to another host. 408, 429, 5xx and broken connections are
+ * retried with backoff (PULL_TRIES), by a closed Range once bytes were
+ * received.
  *
  * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED,
  * ERR_BUSY (429), ERR_REMOTE (it misbehaves), ERR_CORRUPT (bytes are not what their digest
@@ -29,7 +29,7 @@
 #include "registry/tag.h"
 
 #define PULL_TRIES 5
-#define PULL_MIRROR_TRIES 2 /* since another place is asked then */
+#define PULL_MIRROR_TRIES 2 /* then the next place is asked */
 
 /* What happened. */
 enum pull_event_kind {
@@ -55,13 +55,13 @@ struct pull_spec {
 	const struct reference *reference;
 	const struct reference *mirror; /* a registry that is asked in its place, or NULL */
 	struct str name;    /* canonical, to be tagged instead of the reference; may be "" */
-	bool name_as_there; /* as the image is called where it lies, if it is */
+	bool name_as_there; /* use the names that the image has at its origin */
 	int streamfd;       /* what the file `-` reads; 0 for none */
-	bool bare;          /* blobs alone, to be handed on: no trees, and no name */
-	bool all_platforms; /* of a bare one the whole index */
-	bool any_archive;   /* look which kind of archive it is */
+	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */
+	bool all_platforms; /* of a bare pull the whole index */
+	bool any_archive;   /* find out which kind of archive it is */
 	struct platform platform;
-	bool plain_http;     /* asked for; loopback needs no asking */
+	bool plain_http;     /* loopback needs no asking */
 	const char *ca_file; /* NULL for the system's */
 	struct str user;     /* credentials for this host, or empty */
 	const struct secret *password;

@@ -13,7 +13,7 @@
 
 struct pull {
 	struct store *store;
-	struct lease *lease; /* names all that is looked for, before it is */
+	struct lease *lease; /* names each thing before it is looked for */
 	const struct pull_spec *spec;
 	struct platform wanted;
 	struct origin *origin;
@@ -27,7 +27,7 @@ void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descri
 /* The same of something odd, which is no failure; ctx is the pull. */
 void pull_warn(void *ctx, struct str text);
 
-/* A manifest or index, from the store or where it lies, verified. */
+/* A manifest or index, from the store or its origin, verified. */
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 	MUST_CHECK;
 

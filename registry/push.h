@@ -3,10 +3,10 @@
  * push.h - an image of the store into a registry.
  *
  * Blobs first, LANES at a time, then the manifest that names them; of an index
- * its manifests, then the index. What the registry has is not sent: a name that
- * stands for this very digest is one question, a blob that another repository of
- * the same registry gave us is mounted from there. Layers that are not
- * distributed are named and not sent.
+ * its manifests, then the index. What the registry has is not sent: if the name
+ * already stands for this very digest one request is all, and a blob that we
+ * have from another repository of the same registry is mounted from there.
+ * Layers that are not distributed are named and not sent.
  *
  * Transport, credentials and tries are those of pull.h. A blob is sent from the
  * store as it is read; an upload that breaks is continued where the registry
@@ -32,7 +32,7 @@ enum push_event_kind {
 	PUSH_BLOB_MOUNTED, /* another repository had it */
 	PUSH_BLOB_DONE,
 	PUSH_DOCUMENT,      /* a manifest or index was sent */
-	PUSH_DOCUMENT_HELD, /* and all that it names, therefore */
+	PUSH_DOCUMENT_HELD, /* and so has all that it names */
 	PUSH_WARNING,       /* text is a sentence; nothing else is set */
 };
 
@@ -49,7 +49,7 @@ typedef void push_event_fn(void *ctx, const struct push_event *event);
 struct push_spec {
 	const struct reference *reference; /* where to, and as what */
 	struct digest manifest;            /* of a manifest or an index in the store */
-	bool plain_http;                   /* asked for; loopback needs no asking */
+	bool plain_http;                   /* loopback needs no asking */
 	const char *ca_file;               /* NULL for the system's */
 	struct str user;                   /* credentials for this host, or empty */
 	const struct secret *password;
@@ -58,7 +58,9 @@ struct push_spec {
 	const struct cancel *cancel;
 };
 
-/* Borrows the spec. Loads libcurl: hearth-puller alone calls it. *out: what the name stands for
- * now. */
+/*
+ * Borrows the spec. Loads libcurl: hearth-puller alone calls it. *out is the
+ * digest that the name stands for now.
+ */
 int push_image(struct store *store, const struct push_spec *spec, struct digest *out,
 	       struct err *err) MUST_CHECK;

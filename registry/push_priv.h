@@ -15,8 +15,8 @@
 #define PUSH_SOURCE_BLOBS_MAX ((size_t)10000)
 
 /*
- * Which repository of the same registry a blob came from: what pulled tags say.
- * Read when a blob is missing there for the first time.
+ * Which repository of the same registry each blob came from, by the tags that
+ * were pulled. Read when the first blob is missing there.
  */
 struct push_source {
 	struct digest blob;
@@ -50,7 +50,7 @@ int push_lane(struct push *push, size_t lane, struct http **out, struct err *err
 /* Every blob that a document names into the repository. */
 int push_blobs(struct push *push, const struct closure *closure, struct err *err) MUST_CHECK;
 
-/* 1 and the path of a repository that has the blob, lent; 0; -1. */
+/* 1 and the path of a repository that has the blob, lent; 0 none is known; -1. */
 int push_find_source(struct push *push, const struct digest *blob, struct str *out, struct err *err)
 	MUST_CHECK;
 void push_sources_done(struct push_sources *sources);

@@ -2,10 +2,10 @@
 /*
  * reference.h - what a user writes to name an image.
  *
- *	[HOST[:PORT]/]PATH[:TAG][@DIGEST]     a registry; "debian" is
- *	                                      docker.io/library/debian:latest
- *	oci: oci-archive: docker-archive:     a place on this host (transport.h)
- *	scratch                               nothing
+ * 	[HOST[:PORT]/]PATH[:TAG][@DIGEST]     a registry; "debian" is
+ * 	                                      docker.io/library/debian:latest
+ * 	oci: oci-archive: docker-archive:     a place on this host (transport.h)
+ * 	scratch                               nothing
  *
  * Grammar: OCI distribution-spec 1.1, "Pulling manifests", and the familiar
  * names of Docker. A first part with a dot, a colon or "localhost" is a host.
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 #define REFERENCE_TEXT_MAX ((size_t)4096)
-#define REFERENCE_REPOSITORY_MAX ((size_t)255) /* host and path: what clients agree on */
+#define REFERENCE_REPOSITORY_MAX ((size_t)255) /* host and path; the most that clients agree on */
 
 enum reference_kind {
 	REFERENCE_REGISTRY,

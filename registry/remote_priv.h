@@ -2,13 +2,13 @@
 /*
  * remote_priv.h - one repository of a registry somewhere else, asked over HTTP.
  *
- * What http.c sends once is here done until it is answered: with the proof that
- * auth.c has, through redirects (which carry that proof to no other host), and
+ * http.c sends once; this asks until there is an answer: with the proof of
+ * auth.c, through redirects (which carry that proof to no other host), and
  * again after failures that may pass. A body is sent anew each time.
  *
  * Threads: one struct remote serves all of a pull or push, each thread with a
- * struct http of its own from remote_connect(). What a registry asks one of them
- * to wait (Retry-After), all wait.
+ * struct http of its own from remote_connect(). When a registry asks one of
+ * them to wait (Retry-After), all wait.
  */
 #pragma once
 
@@ -62,14 +62,14 @@ struct remote_request {
 
 /*
  * One try: 0 and the last answer, whatever its status; -1 where none came.
- * *out_strayed: it is another host's.
+ * *out_strayed: another host gave it.
  */
 int remote_try(struct remote *remote, struct http *http, const struct remote_request *request,
 	       struct http_reply *response, bool *out_strayed, struct err *err) MUST_CHECK;
 
 /*
  * After a try that returned `result` and is no success: fill *err, and say
- * whether to try again. what was asked for, in words.
+ * whether to try again. `what` was asked for, in words.
  */
 bool remote_failed(struct remote *remote, const struct http_reply *response, int result,
 		   bool strayed, const char *what, struct err *err);
@@ -78,12 +78,12 @@ bool remote_failed(struct remote *remote, const struct http_reply *response, int
 int remote_refused(const struct remote *remote, const struct http_reply *response, const char *what,
 		   struct err *err);
 
-/* How often, and how soon, this remote is tried again. */
+/* How often and how soon this remote is asked again. */
 struct retry remote_retry(const struct remote *remote);
 
 /*
- * Try until an answer comes that another try would not change: 0, whatever its
- * status, or -1.
+ * Try until there is an answer that another try would not change: 0, whatever
+ * its status; or -1.
  */
 int remote_send(struct remote *remote, struct http *http, const struct remote_request *request,
 		const char *what, struct http_reply *response, struct err *err) MUST_CHECK;

@@ -3,8 +3,8 @@
  * retry_priv.h - how often and how soon a request is tried again.
  *
  * Waits double from base_ms, with a random half so that many clients of one
- * registry do not come back together; what the server says (Retry-After) is
- * kept, up to HTTP_RETRY_AFTER_MAX_MS.
+ * registry do not come back together; a server's Retry-After is obeyed, up to
+ * HTTP_RETRY_AFTER_MAX_MS.
  */
 #pragma once
 
@@ -18,13 +18,13 @@ struct retry {
 	int failures;
 };
 
-/* Whether a status may be another one later. */
+/* Whether a later try may get another status. */
 bool retry_status(long status);
 
 /*
- * After a failure that *err tells: wait and return 0, or return -1 with *err as
- * it is where the tries are used up, or ERR_CANCELLED. after_ms is the server's
- * word, or -1.
+ * After the failure in *err: wait and return 0; or -1, with *err as it is when
+ * the tries are used up, or ERR_CANCELLED. after_ms is the server's
+ * Retry-After, or -1.
  */
 int retry_wait(struct retry *retry, const struct http *http, int64_t after_ms, struct err *err)
 	MUST_CHECK;

@@ -30,13 +30,13 @@ int tag_put(struct meta *meta, struct str reference, const struct tag *tag, stru
 	MUST_CHECK;
 
 /*
- * The same in a transaction of its own, and none where the name stands for this
- * already, since each costs a sync.
+ * The same in a transaction of its own; without one, which costs a sync, where
+ * the name stands for this already.
  */
 int tag_set(struct store *store, struct str reference, const struct tag *tag, struct err *err)
 	MUST_CHECK;
 
-/* The image of a reference that has one only, whatever its platform. 1, 0, -1. */
+/* The only image of a reference, whatever its platform. 1; 0 it has none, or several; -1. */
 int tag_find_only(struct meta *meta, struct str reference, struct tag *out, struct err *err)
 	MUST_CHECK;
 

@@ -6,8 +6,8 @@
  * headers, and then by name. Nothing is ever made under a name that an archive
  * has.
  *
- * A name is kept without what does not change it ("./", "/" at the front or
- * doubled). One with "..", and what is neither a file nor a link, cannot be
+ * A name is kept in normal form (without "./", a "/" in front or a doubled
+ * one). A name with "..", and what is neither a file nor a link, cannot be
  * found. Links lead from name to name within the archive (`docker save` wrote
  * them once). Two files of one name are ERR_CORRUPT: two readers would see two
  * images.
@@ -42,7 +42,7 @@ int tar_index_find(const struct tar_index *index, struct str name, struct tar_fi
 int tar_index_read(const struct tar_index *index, struct str name, struct buf *out, struct err *err)
 	MUST_CHECK;
 
-/* Its first bytes, as many as there are of len. */
+/* Its first len bytes, or as many as there are. */
 ssize_t tar_index_peek(const struct tar_index *index, const struct tar_file *file, void *bytes,
 		       size_t len, struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tar_source_priv.h - an archive as the user names it, made one that can be
- * read from anywhere.
+ * tar_source_priv.h - an archive that the user names, as a plain tar that can
+ * be read at any offset.
  *
  * A regular file that is a plain tar is read where it lies; what is compressed
  * (gzip or zstd, told by its first bytes) or comes as a stream is inflated into

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - where an image is kept, when that is no registry: a prefix, a
- * place behind it, and which of the images there.
+ * transport.h - where an image is kept outside of a registry: a prefix, a place
+ * behind it, and which of the images there.
  *
- *	oci:DIR[:TAG]              an OCI layout
- *	oci-archive:FILE[:TAG]     a tar of one
- *	docker-archive:FILE[:REF]  what `docker save` writes
+ * 	oci:DIR[:TAG]              an OCI layout
+ * 	oci-archive:FILE[:TAG]     a tar of one
+ * 	docker-archive:FILE[:REF]  what `docker save` writes
  *
  * A TAG follows the last colon that no slash follows; a REF, which may hold
- * colons itself, the first. The FILE `-` is a stream. What a tag is, transport.c
- * judges; a REF is a reference of a registry's (reference.h).
+ * colons itself, the first. The FILE `-` is a stream. transport_is_tag() says
+ * what a tag is; a REF is a registry's reference (reference.h).
  */
 #pragma once
 
@@ -28,8 +28,8 @@ const struct transport *transport_of(enum reference_kind kind);
 
 /*
  * The place and the name in it, as views into the text, which has the
- * transport's prefix; name.ptr is NULL where there is none. ERR_INVALID for no
- * place, or a tag that is none.
+ * transport's prefix; name.ptr is NULL where there is none. ERR_INVALID where
+ * the place is missing or the tag is malformed.
  */
 int transport_split(const struct transport *transport, struct str text, struct str *out_place,
 		    struct str *out_name, struct err *err) MUST_CHECK;

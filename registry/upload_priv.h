@@ -2,10 +2,10 @@
 /*
  * upload_priv.h - blobs and documents of the store into a remote repository.
  *
- * A blob is sent whole by one PUT, straight from the store. What breaks is
- * continued where the registry says that it stopped, where it says so, and sent
- * anew where it does not. Chunks are for what is too large to go whole: the
- * registry says so (413), or a try breaks and it knows nothing of it.
+ * A blob is sent whole by one PUT, straight from the store. An upload that
+ * breaks is continued where the registry says that it stopped, and sent anew
+ * where it does not say. Chunks are for blobs that do not go whole: the
+ * registry refuses them (413), or a try breaks and it has kept nothing.
  *
  * Format: OCI distribution-spec 1.1, "Push".
  */
@@ -16,7 +16,7 @@
 #include "registry/remote_priv.h"
 
 #define UPLOAD_CHUNK ((uint64_t)16 * 1024 * 1024)
-#define UPLOAD_CHUNK_MAX ((uint64_t)1 << 30) /* more is not believed of OCI-Chunk-Min-Length */
+#define UPLOAD_CHUNK_MAX ((uint64_t)1 << 30) /* a larger OCI-Chunk-Min-Length is not believed */
 
 /* A try that sent so much starts the count of failures anew. */
 #define UPLOAD_PROGRESS_BYTES ((uint64_t)1024 * 1024)
@@ -37,7 +37,8 @@ int upload_is_held(struct remote *remote, struct http *http, const struct digest
 
 /*
  * Ask for a blob of another repository ("library/debian") of the same registry.
- * 1 it is here now; 0 it has to be sent, whatever the reason; -1 for ERR_CANCELLED.
+ * 1 it was mounted; 0 it has to be sent, whatever the reason; -1 for
+ * ERR_CANCELLED.
  */
 int upload_mount(struct remote *remote, struct http *http, const struct digest *digest,
 		 struct str from, struct err *err) MUST_CHECK;
