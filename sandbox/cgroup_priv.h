@@ -16,8 +16,8 @@ int cgroup_open_root(struct err *err) MUST_CHECK;
 
 /*
  * Kill every process in it and remove it, with the cgroups below it, from all
- * hierarchies. Nothing to do is success. ERR_TIMEOUT when something in it does
- * not die.
+ * hierarchies. It is no error if there is none. ERR_TIMEOUT when a process in
+ * it does not die.
  */
 int cgroup_end(int rootfd, const char *name, struct err *err) MUST_CHECK;
 
@@ -28,9 +28,10 @@ int cgroup_end(int rootfd, const char *name, struct err *err) MUST_CHECK;
 bool cgroup_has_controller(int rootfd, const char *name);
 
 /*
- * The first move between cgroups after a pause waits for an RCU grace period,
- * 6 to 14 ms, and those that follow it closely do not. So make one that moves
- * nothing, while whoever will move something is not that far yet: write ourselves
- * into where we are. own is our /proc/self/cgroup. Returns whether there was a place.
+ * The first move between cgroups after a pause waits for an RCU grace period, 6
+ * to 14 ms, and those that follow it closely do not. So make a move that
+ * changes nothing, ahead of the one that counts: write ourselves into our own
+ * cgroup. own is the text of /proc/self/cgroup. Returns whether there was one
+ * to write to.
  */
 bool cgroup_hasten(int rootfd, struct str own);

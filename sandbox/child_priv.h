@@ -19,8 +19,10 @@
 
 typedef int child_fn(void *ctx, int rootfd, struct err *err);
 
-/* The child's failure is ours, words and kind; one that dies is ERR_OS, one cancelled
- * ERR_CANCELLED. */
+/*
+ * The child's error becomes ours; a child that dies is ERR_OS, a cancelled one
+ * ERR_CANCELLED.
+ */
 typedef int child_call_fn(void *ctx, struct err *err);
 int child_call(child_call_fn *fn, void *ctx, const struct cancel *cancel, struct err *err)
 	MUST_CHECK;

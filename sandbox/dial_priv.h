@@ -13,7 +13,7 @@
 #define DIAL_ADDRESSES_MAX 8
 #define DIAL_PARALLEL 2
 #define DIAL_STAGGER_MS 250
-#define DIAL_ATTEMPT_MS 30000 /* one address; a SYN that is lost twice takes 7 s */
+#define DIAL_ATTEMPT_MS 30000 /* for one address; a SYN that is lost twice takes 7 s */
 
 struct dial;
 

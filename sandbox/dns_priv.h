@@ -34,13 +34,13 @@ struct dns_query {
 	uint16_t type;
 	uint16_t class;
 	bool recursion;
-	enum dns_rcode rcode;     /* DNS_NOERROR, or why this can only be refused */
-	char name[NAME_TEXT_MAX]; /* normalised; "" where no host can have this name */
+	enum dns_rcode rcode;     /* DNS_NOERROR, or the code to refuse it with */
+	char name[NAME_TEXT_MAX]; /* normalised; "" where it can be no host's name */
 	size_t question_len;
 	uint8_t question[DNS_QUESTION_MAX]; /* as it came, to be sent back */
 };
 
-/* False when nothing is to be answered: a fragment, or an answer itself. */
+/* False when it gets no answer: a fragment, or itself an answer. */
 bool dns_read_query(struct str message, struct dns_query *out);
 
 /* Both return the answer's length. */

@@ -12,8 +12,8 @@
 #include "sandbox/network_ns_priv.h"
 
 #define EGRESS_CONNECTIONS_MAX 1024 /* fewer where RLIMIT_NOFILE does not allow so many */
-#define EGRESS_CONNECTION_FDS 6     /* that one may hold: two sockets, two pipes */
-#define EGRESS_SPARE_FDS 128        /* for all else in this process */
+#define EGRESS_CONNECTION_FDS 6     /* held by one: two sockets, two pipes */
+#define EGRESS_SPARE_FDS 128        /* left for the rest of this process */
 
 struct egress;
 

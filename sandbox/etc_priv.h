@@ -3,11 +3,11 @@
  * etc_priv.h - resolv.conf, hosts and hostname, which belong to the machine
  * and not to the image.
  *
- * Each is a file of ours, mounted over the image's own name in the merged
- * root: over the link itself where the image has a link, dangling or not, so
- * that nothing is made where it leads. The `base` layer below all has the
- * names for images that do not. Only where the image has deleted one is a
- * target made in the upper directory; etc_unmount() takes it away again.
+ * Each is a file of ours, mounted over the image's own name in the merged root;
+ * where that is a link, dangling or not, over the link itself, so that nothing
+ * is made at its target. The `base` layer below all has the names for images
+ * that do not. Only where the image has deleted one is a target made in the
+ * upper directory; etc_unmount() takes it away again.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct etc {
 	int scratchfd; /* where the files lie, borrowed */
 	uid_t owner;
 	int dirfd;            /* /etc of the merged root, once mounted; else -1 */
-	bool made[ETC_FILES]; /* a target that has to go again */
+	bool made[ETC_FILES]; /* we made this target, and remove it again */
 };
 
 /*

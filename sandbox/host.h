@@ -21,15 +21,15 @@ struct host_check {
 #define HOST_CHECKS_MAX 24
 
 /*
- * Try each thing that bakes need, for real (a mount, a namespace, a rule set),
- * in children of a single-threaded process. It needs every library that the
- * sandbox does, so a program that must stay light leaves it to another.
+ * Try all that bakes need, for real (a mount, a namespace, a rule set), in
+ * children of a single-threaded process. It needs the sandbox's libraries, so
+ * `hearth` has a worker call it.
  */
 size_t host_examine(const char *data_dir, struct host_check checks[static HOST_CHECKS_MAX]);
 
 #define HOST_PROGRAM_MAX 256
 
-/* Look for one program where the system keeps them; whatever our own PATH says. */
+/* Look for a program in the system's usual directories, whatever PATH says. */
 bool host_find_program(const char *name, char path[static HOST_PROGRAM_MAX]);
 
 /* The first runtime found: its absolute path. ERR_UNSUPPORTED says what to install. */

@@ -5,13 +5,12 @@
  *
  * Before the root is mounted each target is looked up in the trees. For what
  * they do not have the machine's directory gets a layer `targets`, right below
- * `up`: the missing names, in directories that are otherwise what the trees
- * show. So nothing of it is ever made in `up`, whatever the image deletes, and
- * a command that writes beside a target changes what it would have changed
- * anyway.
+ * `up`: it has the missing names, in directories with the attributes that the
+ * trees show. So no target is ever made in `up`, whatever the image deletes,
+ * and a command that writes beside a target changes nothing else by that.
  *
- * A target inside another mount is made there. What a tmpfs on /dev/shm, or
- * below it, is to lie on is mounted by the runtime, and so is that tmpfs.
+ * A target inside another mount is made there. The runtime mounts /dev/shm, and
+ * so a tmpfs on it or below it, too.
  */
 #pragma once
 
@@ -40,12 +39,12 @@ void inner_done(struct inner *inner);
 bool inner_is_runtimes(const struct machine_mount *mount);
 
 /*
- * Find where each goes, and set stack->has_targets where some place had to be
- * made. ERR_REFUSED for a file in a directory's place or the reverse, and for
- * /proc, /sys and the rest of /dev.
+ * Find where each goes, and set stack->has_targets if a target had to be made.
+ * ERR_REFUSED for a file in a directory's place or the reverse, and for /proc,
+ * /sys and the rest of /dev.
  */
 int inner_place(struct inner *inner, struct stack *stack, struct err *err) MUST_CHECK;
 
-/* Mount all of them, the first time; and take them away again. */
+/* Mount all of them, at the first call; and unmount them again. */
 int inner_mount(struct inner *inner, int rootfd, struct err *err) MUST_CHECK;
 void inner_unmount(struct inner *inner);

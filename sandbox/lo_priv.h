@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lo_priv.h - the only interface of a machine, set up in this namespace.
+ * lo_priv.h - `lo`, the only interface of a machine, set up in the calling
+ * thread's network namespace.
  */
 #pragma once
 

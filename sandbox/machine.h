@@ -9,9 +9,9 @@
  * tree by rename.
  *
  * A machine is owned by one process, which has a mount namespace of its own
- * (machine_enter_private()). Its traces are machines/<id>/ with a flock, and
- * one cgroup; whatever can be locked is dead, and machine_sweep() removes all
- * that it left.
+ * (machine_enter_private()). It leaves no trace but machines/<id>/, under a
+ * flock, and one cgroup; a directory that can be locked has no owner any more,
+ * and machine_sweep() removes all that is left of it.
  *
  * Threads: a machine is one thread's, and the process may have others that
  * were started in its mount namespace. While a root is mounted the calling
@@ -38,15 +38,15 @@ struct machine_limits {
 	uint64_t memory_bytes; /* 0 for none, here and below */
 	uint64_t cpu_millis;   /* 1,000 is one core */
 	uint64_t pids;         /* 0 for MACHINE_PIDS_DEFAULT */
-	uint64_t disk_bytes;   /* of what it writes to its root */
+	uint64_t disk_bytes;   /* of what it writes in its root */
 };
 
-#define MACHINE_PIDS_DEFAULT 4096 /* a host has 32,768 by itself, and must outlive a fork bomb */
+#define MACHINE_PIDS_DEFAULT 4096 /* a host has 32,768 by default, and must survive a fork bomb */
 
 /*
- * Something of the operator's inside the root. Its target is found in the trees,
- * links followed; one that they do not have is seen for as long as the machine
- * lives, and never in its upper directory.
+ * Something mounted inside the root. Its target is found in the trees, links
+ * followed; one that they do not have is there as long as the machine lives,
+ * and never in its upper directory.
  */
 enum machine_mount_kind {
 	MACHINE_MOUNT_TREE,   /* the directory or file fd, with natural owners */
@@ -83,15 +83,14 @@ struct machine_spec {
 /*
  * Unshare mounts and make them private, once, before any thread: afterwards
  * nothing that is mounted here is seen by the host. What we mount ourselves
- * lies under /dev/shm, which is a fresh one from then on. ERR_UNSUPPORTED
- * unless root.
+ * lies under /dev/shm, a fresh one. ERR_UNSUPPORTED unless root.
  */
 int machine_enter_private(struct err *err) MUST_CHECK;
 
 /*
  * A command will soon be run in some machine of this host: have the kernel do
- * now what that would wait for (cgroup_hasten()). The first call in a while
- * blocks, those that follow within some milliseconds keep it up.
+ * now what that would wait for (cgroup_hasten()). The first call after a pause
+ * blocks; others, some milliseconds apart, keep the effect.
  */
 void machine_hasten(void);
 
@@ -132,27 +131,27 @@ bool machine_hit_memory(const struct machine *machine);
 bool machine_hit_pids(const struct machine *machine);
 
 /*
- * Whether its root is full to limits.disk_bytes. What was done there, that may
- * have shaped, whatever its status says.
+ * Whether its root is full to limits.disk_bytes. That may have changed what a
+ * command did, whatever its status says.
  */
 bool machine_hit_disk(const struct machine *machine);
 
 /*
- * Why limits.disk_bytes is not kept: this host has not what that needs. NULL where
- * it is, or where there is none.
+ * Why limits.disk_bytes is not enforced: this host lacks what that needs. NULL
+ * where it is enforced, or where there is no limit.
  */
 const char *machine_disk_unlimited(const struct machine *machine);
 
 /*
- * Whether its upper directory is in a file system of its own, for that limit: it
- * cannot be renamed to be a tree.
+ * Whether its upper directory is in a file system of its own, for that limit;
+ * then it cannot be renamed to be a tree.
  */
 bool machine_has_volume(const struct machine *machine);
 
 /*
- * ERR_FULL where the disk has less than a MiB left for the machine: what a
- * command did there, a full disk may have shaped, whatever its status says. One
- * that was full only for a while is not noticed.
+ * ERR_FULL where the disk has less than a MiB left for the machine: that may
+ * have changed what a command did, whatever its status says. A disk that was
+ * full only for a while is not noticed.
  */
 int machine_check_room(const struct machine *machine, struct err *err) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_priv.h - a machine, as machine.c makes it and machine_run.c uses it. */
+/* machine_priv.h - a machine: machine.c makes it, machine_run.c runs commands in it. */
 #pragma once
 
 #include "sandbox/etc_priv.h"
@@ -29,12 +29,12 @@ struct machine {
 	int basefd; /* run/base, of all machines */
 	char scratch[MACHINE_PATH_MAX];
 	int scratchfd;
-	int volumefd;         /* of a limited disk, where up/ and work/ lie; else -1 */
-	struct err unlimited; /* why there is none although it was asked for */
+	int volumefd;         /* of the volume with up/ and work/ of a limited disk; else -1 */
+	struct err unlimited; /* why there is no volume although there is a limit */
 	int rootfd;
 	struct etc etc;
 	struct inner inner;
 	bool has_extras; /* sysfs and the agent are mounted */
 	unsigned runs;
-	unsigned images; /* that were looked at */
+	unsigned images; /* image views that were made */
 };

@@ -9,23 +9,24 @@
  * an address of its own out of 198.18.0.0/16, so the name behind a connection
  * is known exactly. The host's network is not changed.
  *
- * The machine itself is 127.0.0.0/8, ::1 and 198.18.0.1, where the resolver has
- * port 53. A connection is accepted before it is dialled, so one that cannot be
- * made ends in a reset; only link-local, multicast and reserved targets are
- * refused by the rules, before they are accepted.
+ * The machine's own addresses are 127.0.0.0/8, ::1 and 198.18.0.1; the resolver
+ * has port 53 of the last. A connection is accepted before it is dialled, so
+ * one that cannot be made ends in a reset; only link-local, multicast and
+ * reserved targets are refused by the rules, before they are accepted.
  *
  * The namespace belongs to the plane's user namespace: no capability inside
  * can change its rules. It lives as long as its descriptor and its processes.
  *
- * Open mode (build steps): every name that the host can resolve is answered and
- * every port passed; private addresses may be dialled; loopback, link-local,
- * multicast, unspecified and metadata addresses never, also not by a name that
- * leads there, except where the operator's --add-host says so. The host's other
- * own addresses are private or public like any: what listens there is reachable.
+ * Open mode (build steps): every name that the host can resolve is answered,
+ * and every port of it may be dialled, at private addresses, too; loopback,
+ * link-local, multicast, unspecified and metadata addresses never, also not by
+ * a name that leads there, except where the operator's --add-host says so. The
+ * host's other addresses count as private or public like any: what listens
+ * there is reachable.
  *
  * Limits: 1,024 connections, or a sixth of RLIMIT_NOFILE where that is less
- * (more wait for their turn); 65,533 names; what a connection keeps is in the
- * kernel, 64 KiB a direction at most.
+ * (more wait for their turn); 65,533 names; the bytes of a connection are kept
+ * in the kernel, at most 64 KiB a direction.
  *
  * Formats: RFC 1035 (DNS), Linux nftables TPROXY.
  */
@@ -39,7 +40,7 @@
 
 enum network_mode {
 	NETWORK_NONE, /* lo only, nothing answers */
-	NETWORK_OPEN, /* the above */
+	NETWORK_OPEN, /* as above */
 };
 
 #define NETWORK_HOSTS_MAX 256

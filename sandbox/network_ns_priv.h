@@ -21,9 +21,9 @@ struct network_ns {
 };
 
 /*
- * Made by a thread that ends with it, so that ours never leaves its own
- * namespace: the way back would need rights over that one, which a process in
- * a user namespace does not have.
+ * Made by a thread of its own, which ends then, so that the calling thread
+ * never leaves its namespace: to return would need rights over that namespace,
+ * which a process in a user namespace does not have.
  */
 int network_ns_open(enum network_mode mode, struct network_ns *out, struct err *err) MUST_CHECK;
 void network_ns_close(struct network_ns *ns);

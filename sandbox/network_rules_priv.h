@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * network_rules_priv.h - what this namespace's packets may do: TCP to any
- * address that is not the machine's own goes to one listening socket, and
- * whatever else would leave is refused at once.
+ * network_rules_priv.h - the packet rules of this namespace: TCP to any address
+ * that is not the machine's own goes to one listening socket, and whatever else
+ * would leave is refused at once.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * ovl_priv.h - one overlay mount, as this kernel takes it and as older ones do.
  *
- * Options are such that an upper directory is the whole difference: nothing is
+ * By its options an upper directory is the whole difference: nothing is
  * redirected, indexed or copied in part. Linux takes layers by descriptor from
  * 6.13 on; before, they are named by their links in /proc, on one page.
  *
@@ -32,16 +32,16 @@ struct ovl_layers {
 void ovl_layers_close(struct ovl_layers *layers);
 
 /*
- * Mount on the directory targetfd, to be written to as `id`. Warns nobody where
- * another mount writes to the same upper directory: ovl_probe() tells that.
- * by_name does as kernels before 6.13 need it, even where it is not needed.
+ * Mount on the directory targetfd, to be written to as `id`. It does not notice
+ * another mount that writes to the same upper directory: ovl_probe() does.
+ * by_name forces the way that kernels before 6.13 need.
  */
 int ovl_mount(const struct ovl_layers *layers, uid_t id, int targetfd, bool by_name,
 	      struct err *err) MUST_CHECK;
 
 /*
  * Whether any mount of this kernel, in whatever namespace, uses the upper
- * directory: ERR_BUSY. It takes the lowest layer alone, and leaves
+ * directory: ERR_BUSY. It mounts the lowest layer alone, and leaves
  * trusted.overlay.origin on the upper directory where it succeeds.
  */
 int ovl_probe(const struct ovl_layers *layers, struct err *err) MUST_CHECK;

@@ -2,10 +2,10 @@
 /*
  * relay_priv.h - two TCP connections made one.
  *
- * Bytes go through pipes by splice(2) and are never copied into this process.
- * A direction holds a pipe only while bytes are in it, so an idle connection
- * costs two descriptors, and what a slow reader makes us keep is one pipe full
- * (64 KiB). The end of one direction is passed on alone; a reset cuts both.
+ * Bytes go through pipes by splice(2) and are never copied into this process. A
+ * direction holds a pipe only while bytes are in it, so an idle connection
+ * costs two descriptors, and for a slow reader one pipe's content (64 KiB) is
+ * kept. The end of one direction is passed on alone; a reset cuts both.
  */
 #pragma once
 

@@ -35,10 +35,13 @@ struct resolver_name {
 	size_t target_count;
 };
 
-/* Embedded in whoever asks; done is called once, perhaps at once. */
+/* Embedded in the caller; done is called once, perhaps before resolver_ask() returns. */
 struct resolver_waiter {
 	struct resolver_waiter *next;
-	/* A name, with DNS_NOERROR; or NULL, and why not. The name is the resolver's. */
+	/*
+	 * With a name and DNS_NOERROR, or with NULL and the code that says why.
+	 * The name is the resolver's.
+	 */
 	void (*done)(void *ctx, const struct resolver_name *name, enum dns_rcode rcode);
 	void *ctx;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rootcheck_priv.h - what an image's root must be before a runtime sees it.
+ * rootcheck_priv.h - checks of an image's root before a runtime sees it.
  *
- * Runtimes have been led astray by a /dev, /proc or /sys that is a link, and
- * by a working directory in /proc. We judge the merged root ourselves, with
- * nothing mounted in it and nothing running.
+ * Runtimes have been led astray by a /dev, /proc or /sys that is a link, and by
+ * a working directory in /proc. The merged root is checked here, with nothing
+ * mounted in it and nothing running.
  */
 #pragma once
 

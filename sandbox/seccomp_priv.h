@@ -25,7 +25,7 @@ struct seccomp_call {
 	uint32_t number;
 };
 
-/* The list itself, in no order; calls of which only some arguments are allowed are not in it. */
+/* The list, in no order, without the calls of which only some arguments are allowed. */
 extern const struct seccomp_call seccomp_calls[];
 extern const size_t seccomp_call_count;
 

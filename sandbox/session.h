@@ -4,8 +4,8 @@
  *
  * A session without a parent is the root of a tree; its children carry its
  * agent, its version and its id, since they share its machine. A session is
- * open until it ends, once; with it end those below it. Whether the version has
- * an image is for the caller to find out, in the same transaction.
+ * open until it ends, once; those below it end with it. The caller checks, in
+ * the same transaction, whether the version has an image.
  */
 #pragma once
 
@@ -19,14 +19,14 @@ struct session {
 	char id[ID_TEXT_MAX];
 	char agent_id[ID_TEXT_MAX];
 	int64_t version;
-	char root_id[ID_TEXT_MAX];   /* its own where it is a root */
+	char root_id[ID_TEXT_MAX];   /* its own id where it is a root */
 	char parent_id[ID_TEXT_MAX]; /* "" for a root */
 	char subagent[SESSION_NAME_MAX + 1];
 	int64_t created_ms;
 	int64_t ended_ms; /* 0 while it is open */
 };
 
-/* What a new one is: all but its id, its root and its time, which are given to it. */
+/* What a new session is to be; its id, root and time are filled in. */
 struct session_request {
 	struct str agent_id;
 	int64_t version; /* 0 with a parent: the root's */
@@ -50,7 +50,7 @@ int session_need(struct meta *meta, struct str id, struct session *out, struct e
 int session_end(struct meta *meta, struct str id, int64_t now_ms, struct session *out,
 		struct err *err) MUST_CHECK;
 
-/* Those of a tree that are open, in the order in which they were created. */
+/* The open sessions of a tree, in the order in which they were created. */
 typedef int session_each_fn(void *ctx, const struct session *session, struct err *err);
 int session_each_open(struct meta *meta, struct str root_id, session_each_fn *fn, void *ctx,
 		      struct err *err) MUST_CHECK;

@@ -4,19 +4,20 @@
  *
  * All layers are seen through an id mapping, so that their files keep natural
  * owners (0..65535) on disk and belong to the machine's ids inside. Bottom
- * first the stack is: `base` (targets of what every machine mounts, so that
- * none has to be made in the upper directory), the trees from the highest on
- * that hides all below it (its root is opaque), each with its correction,
- * `targets` where there is one (inner_priv.h), `up`.
+ * first the stack is: `base` (targets for what every machine mounts, so that
+ * none is made in the upper directory); the trees, from the highest whose root
+ * is opaque and so hides all below, each with its correction; `targets` where
+ * there is one (inner_priv.h); `up`.
  *
- * No tree is in it twice: overlayfs takes no directory twice, and the highest
- * of equal trees says all that the others say.
+ * No tree is in it twice: overlayfs takes no directory twice, and of equal
+ * trees the highest is enough.
  *
- * Never nested in one another: the mounts are made below scratchfd, which lies
- * in a mount namespace of our own.
+ * The mounts are made below scratchfd, in a mount namespace of our own, and
+ * none inside another.
  *
- * An upper directory has one mount at a time: who mounts it holds ownfd's flock
- * and has asked the kernel whether a mount of a dead owner is left somewhere.
+ * An upper directory has one mount at a time: whoever mounts it holds ownfd's
+ * flock, and has asked the kernel whether a dead owner's mount is left
+ * anywhere.
  */
 #pragma once
 
@@ -36,13 +37,13 @@ struct stack {
 	size_t diff_id_count;
 	uid_t first_id;
 	bool has_targets; /* ownfd/targets is the highest layer */
-	bool by_name;     /* as kernels before 6.13 need it, even where it is not needed */
+	bool by_name;     /* mount as kernels before 6.13 need it */
 };
 
 /*
- * Drop each tree that is there again higher up; the number of those that stay.
- * What a tree has at a path, it has there at its highest place too, so nothing
- * that a lower place adds, hides or implies is ever seen.
+ * Drop each tree that is there again higher up; returns how many stay. What a
+ * tree has at a path it has at its highest place, too, so nothing of a lower
+ * place is ever seen.
  */
 size_t stack_distinct(struct digest *diff_ids, size_t count);
 
@@ -62,12 +63,12 @@ const char *stack_correction_name(size_t i, char text[static STACK_NAME_MAX]);
  */
 int stack_mount(const struct stack *stack, struct err *err) MUST_CHECK;
 
-#define STACK_ROOM_BYTES ((size_t)1024 * 1024) /* a disk that takes no more is full */
+#define STACK_ROOM_BYTES ((size_t)1024 * 1024) /* a disk with less room is full */
 
 /* The trees alone, read-only, with natural owners; needs at least one. */
 int stack_view(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;
 
-/* The same with owners as the machine has them. */
+/* The same with owners as the machine sees them. */
 int stack_view_mapped(const struct stack *stack, int *out_fd, struct err *err) MUST_CHECK;
 
 /*

@@ -3,13 +3,14 @@
  * upstream_priv.h - names looked up the way the host does it: files, DNS,
  * whatever nsswitch.conf says.
  *
- * getaddrinfo() blocks for as long as it likes and cannot be interrupted, so
- * it is called by a few threads, started when there is work for them. Closing
- * waits a moment for them; one that is stuck in a call keeps what it needs
- * alive by a reference, and ends by itself.
+ * getaddrinfo() may block for long and cannot be interrupted, so it is called
+ * by a few threads, started when there is work for them. Closing waits a moment
+ * for them; one that is stuck in a call holds a reference to what it needs, and
+ * ends by itself.
  *
  * Threads: the functions here are called by one thread, which also watches the
- * descriptor. The workers are our own, and block what signals it blocks.
+ * descriptor. The workers are started here, and block the signals that it
+ * blocks.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * user.h - the image's word for a user, in numbers.
+ * user.h - a user as an image names it, in numbers.
  *
  * "" is root. "name", "uid", "name:group", "uid:gid" and mixtures are looked
  * up in the image's own passwd and group files; a number needs no entry there.

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#define USERNS_IDS 65536 /* in a machine's range */
+#define USERNS_IDS 65536 /* ids in a machine's range */
 
 /*
  * Slots lie between the ranges that systemd gives to its containers and the
@@ -22,11 +22,11 @@
 int userns_open(uid_t first, struct err *err) MUST_CHECK;
 
 /*
- * The first id of each slot of the data directory dirfd: two data directories
- * begin at different places. 0 for a slot whose ids /etc/subuid or
- * /etc/subgid gives to somebody else.
+ * The first id of each slot of the data directory dirfd; two data directories
+ * get different ones. 0 for a slot whose ids /etc/subuid or /etc/subgid gives
+ * to somebody else.
  */
 void userns_slots(int dirfd, uid_t first[static USERNS_SLOTS]);
 
-/* How many slots nobody else was given. */
+/* How many slots are not given to others. */
 unsigned userns_count_free(void);

@@ -3,8 +3,8 @@
  * volume_priv.h - a file system of limited size, for what a machine writes.
  *
  * It lies in a sparse file without a name and is mounted in our mount namespace
- * alone, by a loop device that the kernel frees with the mount. So nothing of it
- * is left by whoever is killed, at whatever moment.
+ * alone, by a loop device that the kernel frees with the mount. So nothing of
+ * it is left when its owner is killed, at whatever moment.
  *
  * Formats: ext4 without a journal: nobody mounts it a second time.
  */
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It is reached when less than that is left, in which programs can hardly write a piece. */
+/* It is full when less than that is left. */
 #define VOLUME_ROOM_BYTES ((uint64_t)1024 * 1024)
 
 /*
@@ -25,11 +25,11 @@
  */
 int volume_mount(int homefd, uint64_t bytes, int scratchfd, struct err *err) MUST_CHECK;
 
-/* Whether it is full. One that was full only for a while is not noticed. */
+/* Whether it is full now; that it was full for a while is not noticed. */
 bool volume_is_full(int rootfd);
 
 /*
- * Have all of it written: what the disk below has no room for, the kernel tells
- * nobody earlier. ERR_FULL.
+ * Have all of it written, since only then the kernel says that the disk below
+ * has no room. ERR_FULL.
  */
 int volume_sync(int rootfd, struct err *err) MUST_CHECK;
