@@ -6,9 +6,9 @@
  * 1. A sync of a spec whose canonical content is that of the latest version
  * changes nothing; any other appends a version, and none is ever changed.
  *
- * An agent answers to its id and to its slug, each of which is one look-up; no
- * slug reads like an id. What is appended, its events and what the caller puts
- * beside it (a bake in the queue) are one transaction.
+ * An agent is found by its id or its slug, by one look-up; no slug reads like
+ * an id. A version, its events and what the caller adds (a bake in the queue)
+ * are written in one transaction.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "layers/meta.h"
 #include "layers/page.h"
 
-#define AGENT_SPEC_MAX ((size_t)2 * 1024 * 1024) /* its text, and its canonical content */
+#define AGENT_SPEC_MAX ((size_t)2 * 1024 * 1024) /* of its text, and of its canonical content */
 #define AGENT_SLUG_TEXT_MAX ((size_t)64)         /* 63 characters and the NUL */
 
 struct agent {
@@ -39,8 +39,8 @@ struct agent_version {
 int agent_find(struct meta *meta, struct str name, struct agent *out, struct err *err) MUST_CHECK;
 
 /*
- * The id of what answers to that name, by one look-up at most: 1, 0 no agent
- * has the slug, -1. Whether there is an agent with an id is not looked up.
+ * The id of the agent with that id or slug, by one look-up at most: 1, 0 no
+ * agent has the slug, -1. An id is not looked up, and may be nobody's.
  */
 int agent_find_id(struct meta *meta, struct str name, char out[static ID_TEXT_MAX], struct err *err)
 	MUST_CHECK;

@@ -15,5 +15,5 @@ int agent_put(struct meta *meta, const struct agent *agent, struct err *err) MUS
 int agent_put_version(struct meta *meta, const struct agent *agent,
 		      const struct agent_version *version, struct err *err) MUST_CHECK;
 
-/* The agent does not answer to its slug any more. */
+/* Forget the agent's slug. */
 int agent_free_slug(struct meta *meta, const struct agent *agent, struct err *err) MUST_CHECK;

@@ -10,7 +10,7 @@
 
 #include "layers/base/json.h"
 
-/* Where the agent of a document is: AGENT, or {"agent": AGENT}. Borrowed. */
+/* Where the agent stands in a document: AGENT, or {"agent": AGENT}. Borrowed. */
 struct agent_spec_found {
 	json_t *agent;
 	const char *path; /* "" or "agent" */
@@ -25,13 +25,13 @@ struct agent_spec_rules {
 };
 
 /*
- * Judge an agent; what it lacks is not filled in. Errors have path and
- * expectation (err.h). Warnings are appended to the array.
+ * Check an agent; no defaults are filled in. Errors have path and expectation
+ * (err.h). Warnings are appended to the array.
  */
 int agent_spec_check(json_t *agent, const struct agent_spec_rules *rules, json_t *warnings,
 		     struct err *err) MUST_CHECK;
 
-/* A warning where no machine of this host can be the agent's. */
+/* Append a warning where this host cannot make the agent's machine. */
 void agent_spec_warn_provider(const json_t *agent, const char *path, json_t *warnings);
 
 /* [a-z0-9]+([._-][a-z0-9]+)*, at most AGENT_SLUG_MAX, and nothing that reads like an agent's id. */

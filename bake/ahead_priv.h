@@ -3,7 +3,7 @@
  * ahead_priv.h - the entries of a directory, looked at before their turn and
  * on all cores, so that whoever visits them in order finds the work done.
  *
- * Threads: one calls; others are started where there is enough to do, and wait
+ * Threads: one caller; others are started where there is enough to do, and wait
  * between two calls.
  */
 #pragma once
@@ -18,19 +18,19 @@
 struct ahead_entry {
 	struct stat st;
 	int os;     /* errno of stat, or 0 */
-	bool known; /* what it is, where fn could tell */
+	bool known; /* what it is was found out by fn */
 	struct digest what;
 };
 
 /*
- * Tell what a regular file is, in any thread. False leaves it to the one whose
- * turn comes; that one fails for the same reason, if there is one. st becomes
- * what the file was when it was read.
+ * Read a regular file, in any thread. False leaves it to the visitor, who then
+ * meets the same failure, if there is one. st becomes the file's stat when it
+ * was read.
  */
 typedef bool ahead_fn(void *ctx, int dirfd, const char *name, struct stat *st, struct digest *out);
 
 struct ahead;
-/* A fn of NULL tells nothing. */
+/* Without fn (NULL) entries are only looked at. */
 struct ahead *ahead_new(ahead_fn *fn, void *ctx);
 void ahead_free(struct ahead *ahead);
 

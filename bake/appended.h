@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * appended.h - what a new version of an agent sets going, in the transaction
+ * appended.h - what follows from a new version of an agent, in the transaction
  * that appends it: its status, its bake, and the times of its rebakes.
  */
 #pragma once

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * asker.h - have something done by a worker, and hear about it.
+ * asker.h - have a worker do something, and follow its progress.
  *
- * A step is asked for by its key: whoever runs it already is joined, else a
- * worker is started. A worker that dies is replaced (ASKER_TRIES), and swept up
- * after where no other one comes. An asker that is cancelled leaves; when it
- * was the last one the worker ends the step, and the asker waits until all of
- * it is gone.
+ * A step is asked for by its key: a worker that runs it already is joined, else
+ * one is started. A worker that dies is replaced (ASKER_TRIES times at most),
+ * and what it left is swept. An asker that is cancelled leaves; if it was the
+ * last one the worker ends the step, and the asker waits until all of it is
+ * gone.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "registry/pull.h"
 
 #define ASKER_TRIES 3
-#define ASKER_CALL_TRIES 2   /* what a pull has stored, the second one finds */
+#define ASKER_CALL_TRIES 2   /* a second pull finds what the first one stored */
 #define ASKER_LEAVE_MS 10000 /* a worker needs its grace time, and a little more */
 
 typedef void asker_log_fn(void *ctx, struct str bytes);

@@ -7,12 +7,12 @@
  * at the end the config and manifest are stored. A fully cached bake starts no
  * process, writes nothing, and loads no library beyond the store's.
  *
- * A rebake asks anew what a base from a registry is, and runs every RUN anew
- * (from from_step on); what its steps made nobody else finds until its image is
- * published (layers/draft.h), which is the caller's to do. Started again under
- * the same id it goes on where it was.
+ * A rebake resolves a registry's base again and runs every RUN again (from
+ * from_step on). What its steps made is hidden from others (layers/draft.h)
+ * until the caller publishes its image. Started again under the same id it goes
+ * on where it was.
  *
- * What happens meanwhile is told through one callback, in the caller's thread.
+ * Progress is reported through one callback, in the caller's thread.
  *
  * Durability: when it returns 0 the image, its layers and its records survive
  * a power cut.
@@ -35,7 +35,7 @@ enum bake_event_kind {
 	BAKE_BASE_DONE, /* digest is the base manifest's, NULL for scratch; cached: nothing was
 			   pulled */
 	BAKE_STEP,      /* a step begins; step, of, text */
-	BAKE_STEP_MADE, /* it was not found: a worker makes it now; text */
+	BAKE_STEP_MADE, /* it has no record: a worker makes it now; text */
 	BAKE_LOG,       /* bytes of the running step's log */
 	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
 	BAKE_STEP_FAILED,
@@ -57,30 +57,30 @@ struct bake_event {
 	const struct digest *digest;
 	uint64_t done;
 	uint64_t size;
-	uint64_t linked; /* bytes in it that a hard link to a layer below copied; diff.h */
+	uint64_t linked; /* bytes copied into it for a hard link to a layer below; diff.h */
 	int64_t duration_ms;
 	bool cached;
 	bool empty;
 	bool cut_off;
-	bool shared; /* another bake runs this step; we wait for it */
+	bool shared; /* another bake runs this step, and this one waits for it */
 };
 
 typedef void bake_event_fn(void *ctx, const struct bake_event *event);
 
 struct bake_options {
 	struct store *store;
-	struct lease *lease;       /* in use: what was found stays until the caller has named it */
-	const char *worker_path;   /* of hearth-worker */
-	const char *puller_path;   /* of hearth-puller */
-	const char *agent_path;    /* of hearth-agent */
-	int contextfd;             /* -1 for none */
-	bool no_cache;             /* run every step anew */
-	size_t from_step;          /* run this step, from 1, and those after it anew; 0 for none */
-	const char *rebake;        /* the id of this bake, which makes its image anew; or NULL */
+	struct lease *lease;     /* in use: what was found is kept until the caller has named it */
+	const char *worker_path; /* of hearth-worker */
+	const char *puller_path; /* of hearth-puller */
+	const char *agent_path;  /* of hearth-agent */
+	int contextfd;           /* -1 for none */
+	bool no_cache;           /* run every step anew */
+	size_t from_step;        /* run this step, from 1, and those after it anew; 0 for none */
+	const char *rebake;      /* the id of this bake if it is a rebake; or NULL */
 	const struct digest *base; /* the manifest that `base` stands for, unless it is asked
 				      anew; or NULL */
 	bool pull;                 /* ask upstream although a digest is held */
-	bool held_only;            /* take the base that is held, or none */
+	bool held_only;            /* take the base that is held; do not pull */
 	bool no_host_files;        /* neither base nor --from may be files of this host */
 	bool unpublished;          /* the image's record is left to the caller; see bake_result */
 	bool plain_http;
@@ -90,7 +90,7 @@ struct bake_options {
 	struct str registry_user; /* credentials for the base's registry, or empty */
 	const struct secret *registry_password;
 	const char *runtime;
-	const struct gc_policy *gc; /* where space is short; or NULL */
+	const struct gc_policy *gc; /* for collecting where space is short; or NULL */
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */

@@ -2,9 +2,10 @@
 /*
  * bake_log.h - what a bake of the daemon wrote: logs/<bake id>, one file each.
  *
- * It grows at its end alone, so who follows it reads on from where he was; a
- * second attempt goes on behind the first. Steps have their own logs (step_log.h),
- * which stay as long as the step's record; this one goes with its bake's.
+ * It only grows at its end, so a reader who follows it reads on from where he
+ * was; a second attempt appends to the first. Steps have their own logs
+ * (step_log.h), which stay as long as the step's record; this one goes with its
+ * bake's.
  *
  * Durability: none is promised, since no record names it.
  */
@@ -12,7 +13,7 @@
 
 #include "layers/store.h"
 
-#define BAKE_LOG_BYTES_MAX ((uint64_t)16 * 1024 * 1024) /* what comes then is not kept */
+#define BAKE_LOG_BYTES_MAX ((uint64_t)16 * 1024 * 1024) /* more is not kept */
 
 struct bake_log {
 	int fd; /* -1 when closed */
@@ -33,7 +34,7 @@ void bake_log_close(struct bake_log *log);
 int bake_log_read(struct store *store, struct str id, uint64_t offset, struct buf *out,
 		  struct err *err) MUST_CHECK;
 
-/* Best effort: a log without a bake is in nobody's way. */
+/* Best effort: a log without a bake does no harm. */
 void bake_log_remove(struct store *store, struct str id);
 
 static inline void auto_bake_log_release(struct bake_log *slot)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bake_priv.h - a bake while it runs, for the files that it is spread over. */
+/* bake_priv.h - a running bake, for the files that share it. */
 #pragma once
 
 #include "bake/asker.h"
@@ -17,17 +17,17 @@ struct bake {
 	const struct bake_options *options;
 	struct asker asker;
 	struct crew crew;
-	struct sweeper *sweeper; /* from the first step on that is made */
+	struct sweeper *sweeper; /* from the first step that is made */
 	struct digest base;      /* its manifest's; zero for scratch */
 	struct instruction *steps;
 	struct digest *keys; /* of the steps; zero for one that changes no file */
 	struct state state;
 	size_t base_layers;  /* of those, the lowest */
-	struct meta *meta;   /* a snapshot for look-ups; none while something runs */
+	struct meta *meta;   /* a snapshot for look-ups; NULL while something runs */
 	int64_t created_ms;  /* of the last step, or the base */
 	int64_t clamp;       /* seconds; of a reproducible bake */
 	size_t step;         /* from 1 */
-	size_t named_layers; /* of state's, in the lease already */
+	size_t named_layers; /* how many of the state's layers are in the lease */
 	size_t named_steps;
 	struct bake_result result;
 };
@@ -52,20 +52,20 @@ static inline void auto_bake_key_release(struct bake_key *slot)
 }
 #define auto_bake_key AUTO(bake_key)
 
-/* The steps judged, the base resolved; bake_end() is due whatever is returned. */
+/* Check the steps and resolve the base; bake_end() is due whatever is returned. */
 int bake_begin(struct bake *bake, const struct spec *spec, const struct bake_options *options,
 	       struct err *err) MUST_CHECK;
 void bake_end(struct bake *bake, int result);
 
 void bake_tell(const struct bake *bake, struct bake_event event);
 
-/* What times become in a reproducible bake, or NULL. */
+/* The latest time in a reproducible bake's layers, or NULL. */
 static inline const int64_t *bake_clamp(const struct bake *bake)
 {
 	return bake->spec->reproducible ? &bake->clamp : NULL;
 }
 
-/* Whether step bake->step is made although there is a record. */
+/* Whether step bake->step is made again although there is a record. */
 bool bake_anew(const struct bake *bake);
 
 /* The snapshot that look-ups use; opened anew after something was made. */
@@ -88,9 +88,9 @@ struct context_sources bake_sources(const struct bake *bake, const struct instru
 struct context_sources bake_bind_sources(const struct bake *bake, const char *const *path);
 
 /*
- * Append what a step reads of the context to a list (listing.h); nothing where
- * it reads none. Keep that list with the components, for who asks later why
- * the step runs again; one that is too long is left out.
+ * Append what a step reads of the context to a list (listing.h), if anything.
+ * The list is kept with the components, for `hearth why`; one that is too long
+ * is left out.
  */
 int bake_list_context(const struct bake *bake, const struct instruction *ready,
 		      const struct bake_key *key, struct buf *list, struct err *err) MUST_CHECK;
@@ -98,8 +98,8 @@ int bake_keep_list(const struct bake *bake, const struct instruction *ready,
 		   const struct bake_key *key, json_t *components, struct err *err) MUST_CHECK;
 
 /*
- * Append what it reads of images, which its worker adds to the list as it
- * copies. A role does it here; trees may have to be made for it.
+ * Append what a step reads of images, as its worker does while it copies. Here
+ * a role reads it, and may have to make trees for that.
  */
 int bake_list_from(const struct bake *bake, const struct instruction *ready,
 		   const struct bake_key *key, struct buf *list, struct err *err) MUST_CHECK;
@@ -113,19 +113,19 @@ int bake_apply_record(struct bake *bake, const struct step_record *record, struc
 	MUST_CHECK;
 int bake_apply_nothing(struct bake *bake, struct err *err) MUST_CHECK;
 
-/* Name what was found so far, before something may rest; and an image that a step reads. */
+/* Name in the lease what was found so far, before it may rest; and an image that a step reads. */
 int bake_name_held(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_name_image(struct bake *bake, const struct from *from, struct err *err) MUST_CHECK;
 
 /*
- * Around what takes long: collectors may work meanwhile, and all that was found
- * so far stays (layers/lease.h). The snapshot ends. A bake that only looks, and
- * has no lease, does nothing.
+ * Before and after something that takes long: collectors may work meanwhile,
+ * and all that was found so far stays (layers/lease.h). The snapshot ends. A
+ * bake that has no lease, since it only looks, does nothing.
  */
 int bake_rest(struct bake *bake, struct err *err) MUST_CHECK;
 int bake_resume(struct bake *bake, struct err *err) MUST_CHECK;
 
-/* All steps are done: the image's own layers become what the spec's codec is. */
+/* After all steps: turn the image's own layers into the spec's codec. */
 int bake_take_variants(struct bake *bake, struct err *err) MUST_CHECK;
 
 /*

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bakes.h - each bake that the daemon was asked for: table `bakes`, a record
- * each, by its id.
+ * bakes.h - the bakes that the daemon was asked for: table `bakes`, a record
+ * for each, by its id.
  *
- * Beside it lie what is still to be done, and each agent's bakes, so that
- * neither is searched for.
+ * Two more tables index the open bakes and each agent's bakes.
  *
  * A bake's life:
  *
- *	queued -> running -> ready | unchanged | failed | cancelled
- *	running -> waiting -> running     something passing failed; retry_ms
- *	running -> queued                 the daemon stopped or died
- *	queued, waiting -> cancelled
+ * 	queued -> running -> ready | unchanged | failed | cancelled
+ * 	running -> waiting -> running     something passing failed; retry_ms
+ * 	running -> queued                 the daemon stopped or died
+ * 	queued, waiting -> cancelled
  *
- * Invariant: of a version one bake of its own at most is open, and one rebake
- * (queue.h sees to both).
+ * Invariant: a version has at most one open bake of its own, and one open
+ * rebake (queue.h sees to both).
  */
 #pragma once
 
@@ -37,7 +36,7 @@ enum bakes_state {
 
 const char *bakes_state_name(enum bakes_state state);
 
-/* Whether there is still something to be done. */
+/* Whether such a bake is still to be done, or under way. */
 bool bakes_is_open(enum bakes_state state);
 
 struct bakes_record {
@@ -48,15 +47,15 @@ struct bakes_record {
 	int64_t version;
 	struct str
 		base_name; /* borrowed, of `document` where it was read: what the spec calls it */
-	bool rebake;       /* else the version's own */
-	size_t from_step;  /* of a rebake: earlier ones may be found; 0 for none */
+	bool rebake;       /* else it is the version's own bake */
+	size_t from_step;  /* of a rebake: steps before it may be found; 0 for none */
 	enum bakes_state state;
-	bool cancelling; /* somebody asked for that while it ran */
-	int64_t attempt; /* the first is 1; 0 before it */
+	bool cancelling; /* it was cancelled while it ran */
+	int64_t attempt; /* from 1; 0 before the first */
 	int64_t created_ms;
-	int64_t started_ms; /* the first attempt; here and below 0 for not yet */
+	int64_t started_ms; /* of the first attempt; 0 for not yet, here and below */
 	int64_t finished_ms;
-	int64_t retry_ms;    /* waiting: until then */
+	int64_t retry_ms;    /* waiting: until when */
 	struct digest image; /* all zero where there is none, here and below */
 	struct digest base;
 	uint64_t size; /* of the image, bytes */
@@ -65,7 +64,7 @@ struct bakes_record {
 	json_t *error; /* owned (fault.h), or NULL */
 };
 
-/* A new one: gives it its id, which sorts behind all others. */
+/* Add a bake; it gets its id, which sorts behind all others. */
 int bakes_add(struct meta *meta, struct bakes_record *record, struct err *err) MUST_CHECK;
 
 /* Write what has changed. */
@@ -92,7 +91,7 @@ int bakes_each(struct meta *meta, struct str agent_id, struct str before, bakes_
 int bakes_each_open(struct meta *meta, struct str after, bakes_each_fn *fn, void *ctx,
 		    struct err *err) MUST_CHECK;
 
-/* The ids of what an agent need not keep; how many they are. */
+/* The bakes that an agent need not keep; returns how many. */
 struct bakes_ids {
 	char at[BAKES_OLD_MAX][ID_TEXT_MAX];
 	size_t count;

@@ -12,7 +12,7 @@
 #include "bake/bake.h"
 #include "bake/state.h"
 
-/* *out_cached: nothing was asked or fetched. The asker's progress is told. */
+/* *out_cached: nothing was asked or fetched. Progress goes to the asker's callback. */
 int base_resolve(const struct spec *spec, const struct bake_options *options,
 		 const struct asker *asker, struct state *out, struct digest *out_digest,
 		 bool *out_cached, struct err *err) MUST_CHECK;
@@ -24,11 +24,11 @@ int base_check_remote(struct str text, struct err *err) MUST_CHECK;
 struct base_request {
 	struct str reference;
 	struct str name;    /* to be tagged instead of the reference; may be "" */
-	bool name_as_there; /* as the image is called where it lies, if it is */
+	bool name_as_there; /* use the names that the image has at its origin */
 	bool stream;        /* the asker's is what the file `-` reads */
-	bool bare;          /* blobs alone, to be handed on: no trees, and no name */
-	bool all_platforms; /* of a bare one the whole index */
-	bool any_archive;   /* look which kind of archive it is */
+	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */
+	bool all_platforms; /* of a bare pull the whole index */
+	bool any_archive;   /* find out which kind of archive it is */
 	struct platform platform;
 	bool plain_http;
 	const char *ca_file;      /* or NULL */
@@ -40,5 +40,8 @@ struct base_request {
 
 json_t *base_request_format(struct store *store, const struct base_request *request);
 
-/* A pull's or push's progress as an event; false for what says nothing. digest is its storage. */
+/*
+ * A pull's or push's progress as an event; false where there is nothing to
+ * report. digest is storage for the event's.
+ */
 bool base_read_progress(const json_t *progress, struct digest *digest, struct bake_event *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * canonical.h - what a spec says, whatever way it was written.
+ * canonical.h - the content of a spec, however it was written.
  *
  * Canonical content is JSON with keys sorted by bytes and no blanks; arrays
  * keep their order, and no default is filled in. Two specs are the same when

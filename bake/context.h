@@ -2,17 +2,17 @@
 /*
  * context.h - what COPY reads, and the digest of what it reads.
  *
- * A context is a directory; so is the root of the image that --from names. How
- * sources are found in it, and what hides them, sources_priv.h says. The
+ * A context is a directory; so is the root of the image that --from names.
+ * sources_priv.h says how sources are found in it, and what hides them. The
  * digest covers names, types, modes, link targets, xattrs and bytes; a
- * context's owners are 0:0 and times do not count, so checkout place, host
- * user and mtime never matter. A mode counts as --chmod makes it. A directory
- * source contributes its content and, below the top, its directories' modes.
+ * context's owners are 0:0 and times do not count, so checkout place, host user
+ * and mtime never matter. A mode counts as --chmod makes it. A directory source
+ * contributes its content and, below the top, its directories' modes.
  *
- * Only what COPY names is read, and of that what has changed since it was read
- * last. Devices are refused by name, except in an
- * image; sockets are left out. Attributes are user.* and security.capability.
- * A file that changes while it is read is ERR_UNAVAILABLE.
+ * Only what COPY names is read, and only files that have changed since the last
+ * reading. Devices are refused by name, except in an image; sockets are left
+ * out. Attributes are user.* and security.capability. A file that changes while
+ * it is read is ERR_UNAVAILABLE.
  */
 #pragma once
 
@@ -31,10 +31,10 @@ struct context_sources {
 	size_t count;
 	const char *const *excludes; /* --exclude */
 	size_t exclude_count;
-	bool parents;        /* --parents */
-	const char *chmod;   /* --chmod, checked (mode_priv.h), or NULL */
-	bool whole;          /* a directory is itself, with its attributes, not its content alone */
-	bool image;          /* fd is an image's: owners count, devices may be, no .dockerignore */
+	bool parents;      /* --parents */
+	const char *chmod; /* --chmod, checked (mode_priv.h), or NULL */
+	bool whole;        /* a directory counts with its own attributes, not only its content */
+	bool image; /* fd is an image's: owners count, devices are allowed, no .dockerignore */
 	const char *label;   /* an image's name, for errors */
 	struct buf *list;    /* NULL, or gets what is read, name by name (listing.h) */
 	struct store *store; /* remembers a context's files (shortcut_priv.h); NULL for none */

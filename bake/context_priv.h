@@ -12,7 +12,7 @@
 struct context_hash {
 	struct hasher hasher;
 	const char *chmod;  /* of the COPY; borrowed, or NULL */
-	bool owners;        /* they count */
+	bool owners;        /* owners count */
 	bool whole;         /* the source's own attributes do, too, where it is a directory */
 	char pending[4096]; /* most of what is added is short */
 	size_t used;

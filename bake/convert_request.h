@@ -18,8 +18,8 @@
 json_t *convert_request_format(struct store *store, enum layer_codec codec);
 
 /*
- * Have an image converted; the asker's worker is hearth-worker. The caller has a
- * lease that rests (layers/lease.h), or what was made may be collected.
+ * Have an image converted; the asker's worker is hearth-worker. The caller has
+ * a resting lease (layers/lease.h); without one what was made may be collected.
  */
 int convert_ask_image(const struct asker *asker, const struct digest *manifest,
 		      enum layer_codec codec, struct digest *out, struct err *err) MUST_CHECK;

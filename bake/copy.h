@@ -32,16 +32,19 @@ struct copy_spec {
 	const char *workdir;     /* absolute */
 	const char *chown;       /* expanded text; NULL for 0:0, or an image's own owners */
 	uint32_t first_id;       /* host id of the machine's 0 */
-	/* What context_digest() said, or NULL: other bytes than the key names are never copied. */
+	/*
+	 * The digest by context_digest(), or NULL: other bytes than the key
+	 * names are never copied.
+	 */
 	const struct digest *content;
-	struct shortcut *shortcut; /* what that said is known by, or NULL */
-	int log_fd;                /* where what is left out is said; 0 for nowhere */
+	struct shortcut *shortcut; /* the files that context_digest() knew or read, or NULL */
+	int log_fd;                /* the step's log, for what is left out; 0 for none */
 	const struct cancel *cancel;
 };
 
 /*
- * ERR_NOT_FOUND for a source or an owner that is not there, ERR_UNAVAILABLE
- * for a context that changes meanwhile, ERR_INVALID where a file stands in a
+ * ERR_NOT_FOUND for a missing source or unknown owner, ERR_UNAVAILABLE for a
+ * context that changes meanwhile, ERR_INVALID where a file stands in a
  * directory's place or the reverse. A failed copy leaves the root half written.
  */
 int copy_into(int rootfd, const struct copy_spec *spec, struct err *err) MUST_CHECK;

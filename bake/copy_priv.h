@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy_priv.h - a COPY while it walks a source. copy.c knows where things go,
+ * copy_priv.h - a COPY while it walks a source. copy.c decides where things go,
  * copy_write.c makes them there.
  */
 #pragma once
@@ -21,8 +21,8 @@ struct copy {
 	int rootfd;
 	struct place_new parents; /* of directories that no source has */
 	struct context_hash hash;
-	struct listing_draft draft;                 /* of what is copied, where one is wanted */
-	struct context_hash *file_hash;             /* of the file at hand, unless it is known */
+	struct listing_draft draft;     /* the listing of what is copied, if one is wanted */
+	struct context_hash *file_hash; /* of the file at hand, unless it is known */
 	struct level levels[CONTEXT_DEPTH_MAX + 1]; /* 0 is where the source's top goes */
 	size_t depth;                               /* levels in use */
 	char name[NAME_MAX + 1]; /* of a source that is a file, at its destination */
@@ -37,7 +37,7 @@ static inline struct level *copy_top(struct copy *copy)
 	return &copy->levels[copy->depth - 1];
 }
 
-/* The error, with the path in the root before it. */
+/* Put the path in the root before the error. Returns -1. */
 static inline int copy_wrong(struct copy *copy, const char *name, struct err *err)
 {
 	return err_ctx(err, "%s/%s", copy_top(copy)->path, name);

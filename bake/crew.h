@@ -2,13 +2,13 @@
 /*
  * crew.h - where the workers of a bake's steps come from.
  *
- * Loading the libraries of hearth-worker takes longer than many a step. So a
- * bake starts it once, in the role "steps", and that process forks a worker
- * for each step. A worker is bound to its askers alone: it lives on when the
- * bake that started it is gone and others have joined the step.
+ * Loading the libraries of hearth-worker takes longer than many steps do. So a
+ * bake starts it once, in the role "steps", and that process forks a worker for
+ * each step. A worker depends only on its askers: it lives on when the bake
+ * that started it is gone and others have joined the step.
  *
- *	asker -> crew   one byte, and descriptors from WORK_FD_ASKER on (work.h)
- *	crew -> asker   struct crew_answer, and the worker's pidfd
+ * 	asker -> crew   one byte, and descriptors from WORK_FD_ASKER on (work.h)
+ * 	crew -> asker   struct crew_answer, and the worker's pidfd
  *
  * The crew ends when its socket is closed.
  */
@@ -29,9 +29,10 @@ struct crew_answer {
 };
 
 /*
- * Have a worker forked that gets these descriptors, which stay the caller's.
- * Nothing is waited for: whoever holds the other end of the first one hears
- * the worker, or its end. ERR_UNAVAILABLE where worker_path cannot be started.
+ * Have a worker forked that gets these descriptors, which stay the caller's. It
+ * does not wait: whoever holds the other end of the first descriptor hears from
+ * the worker, or sees its end. ERR_UNAVAILABLE where worker_path cannot be
+ * started.
  */
 int crew_fork(struct crew *crew, const int *fds, size_t fd_count, struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cron.h - times that come again, as crontab(5) writes them: minute, hour, day
- * of the month, month and day of the week, in UTC.
+ * cron.h - recurring times, as crontab(5) writes them: minute, hour, day of the
+ * month, month and day of the week, in UTC.
  *
  * A field is a list of numbers and ranges, `*` for all of them, and a range or
  * `*` may be followed by `/STEP`. Months and weekdays have names, too; Sunday
@@ -26,7 +26,7 @@ struct cron {
 	bool either_day; /* one of days and weekdays is enough */
 };
 
-/* ERR_INVALID for what is no such expression, and for one that no day ever matches. */
+/* ERR_INVALID for anything else, and for an expression that no day ever matches. */
 int cron_parse(struct str text, struct cron *out, struct err *err) MUST_CHECK;
 
 /* The first instant after this one, both in milliseconds since 1970. */

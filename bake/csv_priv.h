@@ -13,7 +13,7 @@
 #include "layers/base/buf.h"
 
 /*
- * Take the next field off *rest into out, which is replaced. False in *out_more
- * once it was the last; an empty line has one empty field.
+ * Take the next field off *rest into out, which is replaced. *out_more is false
+ * after the last one; an empty line has one empty field.
  */
 int csv_next(struct str *rest, struct buf *out, bool *out_more, struct err *err) MUST_CHECK;

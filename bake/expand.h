@@ -19,14 +19,15 @@
 
 struct state;
 
-/* Without a state every name is unset, which judges the word's form. */
+/* Without a state every name is unset: that checks the word's form. */
 int expand_word(struct str word, const struct state *state, struct buf *out, struct err *err)
 	MUST_CHECK;
 
 /*
  * The same instruction with all words and flags expanded, and a text in which
- * each is a JSON string, so that no two instructions have the same. RUN is
- * copied, since its variables are its shell's; only its mounts are made here.
+ * each of them is a JSON string, so that different instructions have different
+ * texts. RUN is copied, since its shell expands its variables; only its mounts
+ * are parsed here.
  */
 int expand_instruction(const struct instruction *instruction, const struct state *state,
 		       struct instruction *out, struct err *err) MUST_CHECK;

@@ -12,16 +12,16 @@
 struct fault {
 	enum err_kind kind;
 	struct str message;
-	size_t step;         /* from 1; 0 where it was none's */
+	size_t step;         /* from 1; 0 where no step failed */
 	int exit_code;       /* of that step's command; 0 where it did not end by itself */
 	struct str log_tail; /* of any bytes and length */
-	bool terminal;       /* nobody tries it anew by himself */
+	bool terminal;       /* it is not tried again by itself */
 };
 
 /*
- * What may be better the next time, though nobody changes anything: a registry
- * or the network, space, a process that was killed, what moved while it was
- * read. A command that fails does so again.
+ * Whether such a failure may pass by itself: a registry or the network, space,
+ * a process that was killed, a file that changed while it was read. A command
+ * that fails would fail again.
  */
 bool fault_is_passing(enum err_kind kind);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * from.h - an image that a step reads from and does not stand on: COPY --from,
- * and a bind mount's `from`.
+ * from.h - an image that a step only reads from: COPY --from, and a bind
+ * mount's `from`.
  *
  * The name is whatever a base may be, and it is resolved like one: a digest
  * that is held is not asked for again, what is missing is pulled. What the step

@@ -2,14 +2,14 @@
 /*
  * fsck.h - the whole store is read and compared with what it should be.
  *
- *	1 every chunk and every blob is hashed, counts are compared (layers/verify.h)
- *	2 every record is compared with what it names
- *	3 every layer is inflated, and its tree compared (layers/tree_check.h)
+ * 	1 every chunk and every blob is hashed, counts are compared (layers/verify.h)
+ * 	2 every record is compared with what it names
+ * 	3 every layer is inflated, and its tree compared (layers/tree_check.h)
  *
- * What looks wrong is judged again while nobody else looks anything up, and only
- * then told, so bakes, pulls and collections beside it cause no false alarm.
- * What is damaged is removed with all records that name it: the next bake or
- * pull makes it again. Trees and counts are repaired.
+ * What looks wrong is checked again while everybody else is kept out, and only
+ * then reported, so bakes, pulls and collections beside it cause no false
+ * alarm. What is damaged is removed with all records that name it: the next
+ * bake or pull makes it again. Trees and counts are repaired.
  *
  * What a power cut or a kill may leave (chunks of no blob, records of trees
  * that are gone, proofs of blobs that were collected) is no damage.
@@ -54,7 +54,7 @@ typedef void fsck_progress_fn(void *ctx, uint64_t done, uint64_t total);
 struct fsck_options {
 	struct store *store;
 	const char *worker_path; /* of hearth-worker */
-	bool dry_run;            /* tell, and change nothing */
+	bool dry_run;            /* report, and change nothing */
 	bool bytes_only;         /* without 3 */
 	fsck_tell_fn *tell;
 	fsck_progress_fn *progress; /* or NULL; bytes */

@@ -9,12 +9,12 @@
 struct fsck {
 	const struct fsck_options *options;
 	struct verify_findings findings;
-	bool sure; /* nobody else is at it: findings are told, and mended */
+	bool sure; /* everybody else is kept out: findings are reported, and mended */
 	uint64_t suspects;
 	struct fsck_result result;
 };
 
-/* Tell it, or remember that there is something to look at again. */
+/* Report it; or, before it is sure, remember to look again. */
 void fsck_find(struct fsck *fsck, const struct fsck_finding *finding);
 
 /* Whether findings are to be mended now. */

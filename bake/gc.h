@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gc.h - what of the store goes, and in which order.
+ * gc.h - what is removed from the store, and in which order.
  *
  * What no record names always goes. By policy more does: images, and with each
  * the steps that no other image needs; and steps of no image. What a tag names
- * never goes, nor what somebody works with (layers/lease.h). An image that stays
- * keeps its steps, so that it stays cached. Versions of agents have names that
- * go with them (gc_versions.h).
+ * never goes, nor what somebody works with (layers/lease.h). An image that
+ * stays keeps its steps, so that it stays cached. The tags of agents' versions
+ * go when the versions are old (gc_versions.h).
  *
  * It may run beside bakes, pulls and another collection, and be killed.
  */
@@ -22,8 +22,8 @@ struct gc_policy {
 	const struct digest *images; /* these go, unless they have a tag */
 	size_t image_count;
 	bool all;          /* all that no tag needs */
-	int64_t keep;      /* of a slug's images and versions the newest; GC_NEVER for all */
-	int64_t unused_ms; /* what was not used for so long; GC_NEVER for none */
+	int64_t keep;      /* how many of a slug's images and versions stay; GC_NEVER for all */
+	int64_t unused_ms; /* remove what was not used for so long; GC_NEVER for nothing */
 	/* Then, while the store takes more, or its file system has less (gc_press.c): */
 	uint64_t max_bytes; /* UINT64_MAX for any */
 	uint64_t min_free_bytes;
@@ -64,14 +64,14 @@ struct gc_result {
 	uint64_t caches; /* of RUN's mounts */
 	uint64_t cache_bytes;
 	uint64_t punched; /* bytes that the databases' files take less */
-	uint64_t missing; /* bytes that the policy's limits ask for, and nothing could give */
+	uint64_t missing; /* bytes by which the policy's limits are still missed */
 };
 
 /*
- * Before what takes space: collect, if the file system has less than the
- * policy's min_free_bytes; without a policy (NULL), or where it says none, less
- * than GC_FREE_PERCENT, or GC_FREE_BYTES. What fails here, fails for want of
- * space where it is needed; ERR_CANCELLED alone is told.
+ * Before something takes space: collect, if the file system has less free than
+ * the policy's min_free_bytes; without a policy (NULL), or where it sets none,
+ * less than GC_FREE_PERCENT or GC_FREE_BYTES. A failed collection is no error
+ * here, since the work fails if its space is really missing; ERR_CANCELLED is.
  */
 #define GC_FREE_PERCENT 10
 #define GC_FREE_BYTES ((uint64_t)1 << 30)

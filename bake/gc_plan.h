@@ -2,7 +2,7 @@
 /*
  * gc_plan.h - which images and steps a policy condemns, by the records.
  *
- * The plan is made on a snapshot and judged again when it is carried out: what
+ * The plan is made on a snapshot and checked again when it is carried out: what
  * was tagged, used or leased meanwhile stays.
  */
 #pragma once
@@ -17,8 +17,8 @@ struct gc_image {
 	char *slug; /* owned */
 	int64_t baked_ms;
 	int64_t used_ms;
-	uint64_t bytes; /* with what it shares */
-	bool named;     /* by the policy itself */
+	uint64_t bytes; /* with what it shares with others */
+	bool named;     /* the policy names it */
 	bool goes;
 };
 
@@ -35,7 +35,7 @@ struct gc_plan {
 	size_t image_count;
 	struct gc_step *steps; /* owned */
 	size_t step_count;
-	struct gc_versions versions; /* those that go are as if they had */
+	struct gc_versions versions; /* the tags of those that go do not count */
 	struct digest_set tagged;    /* manifests and indexes, and what versions keep */
 	struct digest_set needed;    /* keys of steps of images that stay */
 	struct digest_set theirs;    /* of those that go */

@@ -8,7 +8,10 @@
 /* One plan, carried out, and what it left is swept. Adds to *result. */
 int gc_pass(const struct gc_options *options, struct gc_result *result, struct err *err) MUST_CHECK;
 
-/* Remove the next cheapest to make again until the policy's limits hold, or nothing is left. */
+/*
+ * Remove things, the cheapest to make again first, until the policy's limits
+ * hold or nothing is left.
+ */
 int gc_press(const struct gc_options *options, struct gc_result *result, struct err *err)
 	MUST_CHECK;
 
@@ -22,5 +25,5 @@ int gc_press_trees(const struct gc_options *options, uint64_t bytes, struct gc_r
 /* Whether no open bake has this id (layers/draft.h). 1, 0 or -1. */
 int gc_draft_is_orphan(struct meta *meta, struct str owner, struct err *err) MUST_CHECK;
 
-/* Nobody looks for them, so no collector need keep anybody out. */
+/* Remove those drafts. Nobody looks for them, so nobody has to be kept out. */
 int gc_drop_drafts(struct store *store, struct err *err) MUST_CHECK;

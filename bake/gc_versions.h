@@ -2,10 +2,11 @@
 /*
  * gc_versions.h - which versions of agents keep their images.
  *
- * Of each agent the newest `keep` versions that have an image keep it, and so
- * does every version with an open session; and what the last rebake replaced,
- * for a rollback. An older version loses its name, `<slug>:<version>`, and its
- * status says so; its image then goes like any that nothing names.
+ * Of each agent's versions that have an image the newest `keep` keep it, and so
+ * does every version with an open session. Each keeps the image that its last
+ * rebake replaced, too, for a rollback. An older version loses its name,
+ * `<slug>:<version>`, and its status says so; its image then goes like any that
+ * nothing names.
  *
  * A context stays as long as its version is the latest, among the newest `keep`,
  * or keeps its image.
@@ -42,11 +43,11 @@ int gc_versions_read(struct meta *meta, int64_t keep, struct gc_versions *out, s
 int gc_versions_images(const struct gc_versions *versions, struct digest_set *out, struct err *err)
 	MUST_CHECK;
 
-/* Whether this is the name of one that goes. */
+/* Whether this is the tag of a version that goes. */
 bool gc_versions_names(const struct gc_versions *versions, struct str reference);
 
 /*
- * In a write transaction: take name and image from the next `max` that go, from
+ * In a write transaction: remove tag and image of the next `max` that go, from
  * *at on, unless they are used by now.
  */
 int gc_versions_forget(struct meta *meta, const struct gc_versions *versions, size_t *at,

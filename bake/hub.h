@@ -19,7 +19,7 @@
 
 #define HUB_ASKERS_MAX 256
 #define HUB_FRAME_MAX ((size_t)64 * 1024)
-#define HUB_LINGER_MS 60000 /* for an asker that reads nothing of what is left for it */
+#define HUB_LINGER_MS 60000               /* for an asker that does not read the rest */
 #define HUB_LOG_MAX ((uint64_t)256 << 20) /* a step in a loop must not fill the disk */
 
 struct hub;
@@ -34,7 +34,7 @@ struct mask;
 int hub_start(int control, int listener, int spoolfd, uint64_t log_max, struct cancel *cancel,
 	      struct hub **out, struct err *err) MUST_CHECK;
 
-/* Hide secrets in the log. Before anything writes there; the mask is lent until hub_finish(). */
+/* Hide secrets in the log, from before the first write; the mask is lent until hub_finish(). */
 void hub_hide(struct hub *hub, struct mask *mask);
 
 /* Where the step writes its output: the write end of a pipe, borrowed. */

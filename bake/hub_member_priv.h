@@ -19,11 +19,11 @@ struct member {
 	struct buf out; /* a frame under way */
 	size_t out_at;
 	bool leaving;
-	bool dismissed; /* it left and others stay: told so, then dropped */
+	bool dismissed; /* it left and others stay: it is told so, and dropped */
 	bool answered;
 };
 
-/* What all of them are sent. */
+/* What is sent to all of them. */
 struct member_feed {
 	const struct spool *spool;
 	const struct buf *answer; /* a frame; NULL before it is there */
@@ -41,8 +41,8 @@ bool member_has_more(const struct member *member, const struct member_feed *feed
  */
 int member_send(struct member *member, const struct member_feed *feed, struct err *err) MUST_CHECK;
 
-/* Whatever an asker says means that it leaves. -1 it is gone. */
+/* Read from an asker: whatever it sends means that it leaves. -1 it is gone. */
 int member_hear(struct member *member) MUST_CHECK;
 
-/* The word that others stay goes behind what is under way. */
+/* Tell it, behind the frame under way, that others stay. */
 int member_dismiss(struct member *member) MUST_CHECK;

@@ -6,15 +6,15 @@
  * lets it be seen again, also where its directory is hidden.
  *
  * The file is the one in the context's root: there is no Dockerfile, and so
- * none beside it that would win, nor one that must be sent though it is
- * listed. It holds for the context alone, never for the image of --from.
+ * none beside it that would win, nor one that must be sent though it is listed.
+ * It applies to the context only, never to the image of --from.
  *
- *	file  = { line }              a byte order mark in front is dropped
- *	line  = "#" anything          only in the first column
- *	      | blanks
- *	      | blanks [ "!" blanks ] pattern blanks      pattern_priv.h; "/" in
- *	                              front of it, "." and ".." in it are cleaned;
- *	                              one that leads out names nothing
+ * 	file  = { line }              a byte order mark in front is dropped
+ * 	line  = "#" anything          only in the first column
+ * 	      | blanks
+ * 	      | blanks [ "!" blanks ] pattern blanks      pattern_priv.h; "/" in
+ * 	                              front of it, "." and ".." in it are cleaned;
+ * 	                              one that leads out names nothing
  */
 #pragma once
 
@@ -54,7 +54,7 @@ enum ignore_verdict {
 	IGNORE_HIDDEN_TOP, /* but a rule may show something below it */
 };
 
-/* path is relative and clean. *out_rule: which one hides it, or untouched. */
+/* path is relative and clean. *out_rule is the rule that hides it; else it is not set. */
 enum ignore_verdict ignore_judge(const struct ignore *ignore, struct str path,
 				 const struct ignore_rule **out_rule);
 

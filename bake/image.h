@@ -4,7 +4,7 @@
  *
  * A record is written in the transaction that makes the image known; manifest,
  * config and layers are durable before it. The keys of its steps lie in a table
- * of their own, `images.steps`, since only who asks for logs reads them.
+ * of their own, `images.steps`, since they are only read for logs.
  */
 #pragma once
 

@@ -39,7 +39,7 @@ struct instruction {
 	bool network_none; /* RUN --network=none */
 	bool binds;        /* RUN: one of its mounts reads the context */
 	struct words mount_texts; /* RUN: each --mount as it was written */
-	struct mounts mounts;     /* RUN: what they are, of an expanded instruction */
+	struct mounts mounts;     /* RUN: the parsed mounts, of an expanded instruction */
 	char *command;            /* RUN in shell form; else NULL */
 	struct words args;        /* RUN exec form: argv. COPY: sources, then the destination.
 				     ENV: key, value, key, value, …. WORKDIR: the path. Unexpanded. */
@@ -49,7 +49,7 @@ struct instruction {
 	bool parents;             /* COPY */
 	bool link;                /* COPY: a layer of its own, whatever is below */
 	char *from;               /* COPY: an image's name, or NULL for the context */
-	const char *warning;      /* what its author should know, or NULL */
+	const char *warning;      /* a warning for its author, or NULL */
 };
 
 int instruction_parse(struct str text, struct instruction *out, struct err *err) MUST_CHECK;

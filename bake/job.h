@@ -3,20 +3,20 @@
  * job.h - one bake of the daemon, in a process of its own.
  *
  * A job is the program `hearth` in its role `bake`: a crash of it harms no
- * other. It ends with all its steps, and leaves nothing, when whoever started
- * it closes its end of the socket or dies. Nothing in its spec names a file of
- * the host: bases come from registries, tags of the store or scratch, contexts
- * are digests, secrets are names.
+ * other. When its parent closes its end of the socket, or dies, it ends with
+ * all its steps and leaves nothing. Nothing in its spec names a file of the
+ * host: bases come from registries, tags of the store or scratch, contexts are
+ * digests, secrets are names.
  *
- *	request, JSON; a frame for each secret   ->
- *	                                         <-  WIRE_PROGRESS and WIRE_LOG
- *	                                         <-  one WIRE_RESULT or WIRE_ERROR
+ * 	request, JSON; a frame for each secret   ->
+ * 	                                         <-  WIRE_PROGRESS and WIRE_LOG
+ * 	                                         <-  one WIRE_RESULT or WIRE_ERROR
  *
  * A job does everything but publish. When its result comes all that it made is
- * durable, and stays until job_end(); job_publish() gives the image its record
- * and its names, in a transaction of the caller's. Where either process dies
- * before that, the same job finds its steps made when it is started again
- * under the same id.
+ * durable, and is kept until job_end(); job_publish() gives the image its
+ * record and its names, in a transaction of the caller's. If either process
+ * dies before that, the job finds its steps made when it is started again under
+ * the same id.
  *
  * Threads: a job belongs to one at a time. job_start() and job_end() wait for
  * a process, job_read() for nothing.
@@ -39,12 +39,12 @@ struct job_request {
 	const char *program; /* the path of hearth */
 	const char *config;  /* the path of its configuration; NULL for the usual one */
 	struct store *store;
-	const char *bake_id;           /* it stays the same when the job is started again */
+	const char *bake_id;           /* the same when the job is started again */
 	struct str spec;               /* JSON: an agent or its image */
-	const struct digest *base;     /* what its base stood for, of the version before; or NULL */
+	const struct digest *base;     /* what the base stood for in the version before; or NULL */
 	const struct digest *previous; /* the image that is served now, or NULL */
 	bool rebake;                   /* see bake.h */
-	size_t from_step;              /* of a rebake: earlier steps may be found; 0 for none */
+	size_t from_step;              /* of a rebake: steps before it may be found; 0 for none */
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */
@@ -61,7 +61,7 @@ struct job_progress {
 	size_t step; /* from 1; 0 while there is none */
 	size_t of;
 	struct str text; /* of the step; cut */
-	bool done;       /* the step is: found, or made in so long */
+	bool done;       /* the step is done: found, or made in duration_ms */
 	bool cached;
 	int64_t duration_ms;
 	uint64_t bytes; /* of a base's layer that is pulled, so far and in all */
@@ -75,7 +75,7 @@ struct job_result {
 	uint64_t size;       /* bytes: layers, config and manifest */
 	size_t steps;
 	size_t cached_steps;
-	bool unchanged; /* it is the previous one */
+	bool unchanged; /* it is the previous image */
 	const json_t
 		*pushes;  /* array of references that the spec wants it pushed to; in document */
 	json_t *document; /* owned: all that job_publish() needs */
@@ -83,8 +83,8 @@ struct job_result {
 
 struct job_error {
 	struct err why;
-	bool terminal; /* the same bake would fail again: nothing is tried anew */
-	size_t step;   /* from 1; 0 where it was none's */
+	bool terminal; /* the same bake would fail again, and is not retried */
+	size_t step;   /* from 1; 0 where no step failed */
 	int exit_code; /* of that step's command */
 	struct str log_tail;
 };
@@ -114,31 +114,31 @@ int job_fd(const struct job *job);
 /* 1 and what came next; 0 nothing yet, or nothing more: a result or an error is the last. */
 int job_read(struct job *job, struct job_event *out) MUST_CHECK;
 
-/* Ask it to stop. It cleans up, and then its last event comes. */
+/* Ask it to stop. It cleans up, and sends its last event. */
 void job_cancel(struct job *job);
 
-/* Wait until it is gone; one that has not told its last yet is cancelled. */
+/* Wait until it is gone; one that has not sent its last event is cancelled. */
 void job_end(struct job *job);
 
 /* What a published image is called. */
 struct job_names {
 	struct str slug;
 	uint64_t version;
-	bool latest; /* of all versions that have an image, this is the last */
+	bool latest; /* no later version has an image */
 };
 
 /* `<slug>:<version>` as the store's tags have it. */
 int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err) MUST_CHECK;
 
 /*
- * The image becomes known: its record, the records of a rebake's steps,
+ * Publish the image: write its record, those of a rebake's steps,
  * `<slug>:<version>` and `<slug>:latest`, and what is to be pushed (pushes.h).
- * Doing it twice is as once.
+ * A second time changes nothing.
  */
 int job_publish(struct meta *meta, const struct job_result *result, const struct job_names *names,
 		struct err *err) MUST_CHECK;
 
-/* The names alone: for an image that is known, as after a rollback. */
+/* Write the names alone, for an image that has a record: after a rollback. */
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
 		   const struct job_names *names, struct err *err) MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_priv.h - what a job and its parent say to each other, on both sides.
+ * job_priv.h - the messages between a job and its parent, for both sides.
  *
  * A request's secrets follow it: for each of its names a WIRE_SECRET frame.
  */
@@ -28,7 +28,7 @@ struct job_order {
 
 json_t *job_request_format(const struct job_request *request);
 
-/* The spec is judged by itself: what is wrong with it is the user's. */
+/* The spec is parsed on its own: what is wrong with it is the user's error. */
 int job_order_parse(struct str text, struct job_order *out, struct err *err) MUST_CHECK;
 void job_order_done(struct job_order *order);
 
@@ -40,7 +40,7 @@ int job_progress_parse(const json_t *value, struct job_progress *out, struct err
 
 json_t *job_error_format(const struct job_error *error);
 
-/* log_tail lies in the value. Never fails: what cannot be read is a failure, too. */
+/* log_tail lies in the value. Never fails: an error that cannot be read is an error, too. */
 void job_error_parse(const json_t *value, struct job_error *out);
 
 /* Takes the document over. */

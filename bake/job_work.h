@@ -16,14 +16,14 @@ struct job_access {
 typedef int job_access_fn(void *ctx, struct str reference, const struct cancel *cancel,
 			  struct job_access *out, struct err *err);
 
-/* What the host has for a job. Borrowed. */
+/* What this host provides for a job. Borrowed. */
 struct job_host {
 	const char *worker_path;    /* of hearth-worker */
 	const char *puller_path;    /* of hearth-puller */
 	const char *agent_path;     /* of hearth-agent */
 	const char *runtime;        /* or NULL */
-	const struct gc_policy *gc; /* where space is short; or NULL */
-	job_access_fn *access;      /* asked once */
+	const struct gc_policy *gc; /* for collecting where space is short; or NULL */
+	job_access_fn *access;      /* called once */
 	void *ctx;
 };
 

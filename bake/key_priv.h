@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_priv.h - the bytes that a key is the digest of, for the test that decodes them. */
+/* key_priv.h - the bytes whose digest is the key, for the test that decodes them. */
 #pragma once
 
 #include "bake/key.h"

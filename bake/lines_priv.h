@@ -21,7 +21,7 @@
 
 /* What was seen on the way. */
 struct lines_seen {
-	bool gap;    /* a blank line stands where one goes on */
+	bool gap;    /* a blank line stands where a line is continued */
 	char escape; /* \ or ` */
 };
 

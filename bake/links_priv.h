@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * links_priv.h - files met before under another name.
- */
+/* links_priv.h - files that were met before under another name. */
 #pragma once
 
 #include "layers/base/buf.h"
@@ -25,8 +23,8 @@ struct links {
 };
 
 /*
- * 1 and the path of an earlier name of this file, lent until the next call; or
- * 0, and from now on path is one. Files of a single name are never met again.
+ * 1 and the path under which this file was met before, lent until the next
+ * call; or 0, and path is remembered. Files of a single name are not.
  */
 int links_meet(struct links *links, const struct stat *st, struct str path, const char **out,
 	       struct err *err) MUST_CHECK;

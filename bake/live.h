@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h - what the bakes that run in this process are at: the statuses that
+ * live.h - the progress of the bakes that run in this process: statuses that
  * readers see instead of the stored ones, so that no step costs a commit.
  *
- * A stored status is named by its ETag. Once that has changed, what was shown
- * instead of it is shown no more, whoever changed it.
+ * A live status replaces the stored one with a given ETag. Once the stored one
+ * has changed, whoever changed it, the live one is not shown any more.
  *
  * Threads: any; a place belongs to one.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * maker.h - who makes what the queue was asked for: a process for each bake, or
- * a test's stand-in.
+ * maker.h - what makes the images of the queue's bakes: a process for each
+ * bake, or a test's stand-in.
  *
- *	make       all but the image's name; everything is durable when it returns
- *	publish    the image becomes known, in the queue's own transaction
- *	restore    an image that was known before is what the version stands for again
- *	release    what `make` kept until the image was published
+ * 	make       all but the image's name; everything is durable when it returns
+ * 	publish    the image becomes known, in the queue's own transaction
+ * 	restore    an image that was known before is what the version stands for again
+ * 	release    what `make` kept until the image was published
  *
  * Threads: several bakes are made at once, each in a thread of its own.
  */
@@ -22,7 +22,7 @@ struct maker_order {
 	const struct digest *previous; /* the image that is served now, or NULL */
 };
 
-/* Told meanwhile, in the thread that makes. */
+/* Progress and log, in the thread that makes. */
 struct maker_ear {
 	void (*progress)(void *ctx, const struct status_progress *progress);
 	void (*log)(void *ctx, struct str bytes);

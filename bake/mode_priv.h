@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mode_priv.h - what --chmod says: octal from 0 to 07777, or changes as
+ * mode_priv.h - the value of --chmod: octal from 0 to 07777, or changes as
  * chmod(1) has them, with an umask of 0.
  *
- *	mode    = octal | change { "," change }
- *	change  = { "u" | "g" | "o" | "a" } action { action }
- *	action  = ( "+" | "-" | "=" ) ( "u" | "g" | "o" | { "r"|"w"|"x"|"X"|"s"|"t" } )
+ * 	mode    = octal | change { "," change }
+ * 	change  = { "u" | "g" | "o" | "a" } action { action }
+ * 	action  = ( "+" | "-" | "=" ) ( "u" | "g" | "o" | { "r"|"w"|"x"|"X"|"s"|"t" } )
  *
  * A directory keeps its setuid and setgid bits under "=" that does not name
  * them.

@@ -2,19 +2,19 @@
 /*
  * mount.h - RUN's --mount: what a command sees besides its root.
  *
- *	mount  = field { "," field }                          (csv_priv.h)
- *	field  = key "=" value | "ro" | "readonly" | "rw" | "readwrite" | "required"
- *	key    : in any case; each once, and only where its type has it
+ * 	mount  = field { "," field }                          (csv_priv.h)
+ * 	field  = key "=" value | "ro" | "readonly" | "rw" | "readwrite" | "required"
+ * 	key    : in any case; each once, and only where its type has it
  *
- *	type   bind (default)  from source target ro rw
- *	       cache           id target sharing=shared|private|locked ro rw,
- *	                       and mode uid gid, or from source: what fills a new one
- *	       secret          id or source, target, env, required, mode uid gid,
- *	                       cache=value: another value is another step
- *	       tmpfs           target size ro rw
+ * 	type   bind (default)  from source target ro rw
+ * 	       cache           id target sharing=shared|private|locked ro rw,
+ * 	                       and mode uid gid, or from source: what fills a new one
+ * 	       secret          id or source, target, env, required, mode uid gid,
+ * 	                       cache=value: another value is another step
+ * 	       tmpfs           target size ro rw
  *
- * Variables expand in values, but not in `from`. Whatever else is said is
- * ERR_REFUSED: a mount that is not what was meant would go unnoticed.
+ * Variables expand in values, but not in `from`. Anything else is ERR_REFUSED,
+ * since a mount that is not what was meant would go unnoticed.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ struct mounts {
 
 /*
  * One --mount. With a state its values are expanded and its target is absolute.
- * Without, its form is judged, and what depends on variables is not.
+ * Without one, only what does not depend on variables is checked.
  */
 int mount_parse(struct str text, const struct state *state, struct mount *out, struct err *err)
 	MUST_CHECK;

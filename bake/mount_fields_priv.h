@@ -44,7 +44,7 @@ void mount_fields_done(struct mount_fields *fields);
 int mount_fields_type(const struct mount_fields *fields, enum mount_type *out, struct err *err)
 	MUST_CHECK;
 
-/* What can be judged now: a value, or NULL. */
+/* A value that can be checked now, or NULL. */
 const char *mount_fields_value(const struct mount_fields *fields, enum mount_option option);
 
 /* "bind", "cache", "secret", "tmpfs". */

@@ -18,14 +18,15 @@
 #define PLACE_LINKS_MAX 40 /* as the kernel */
 
 struct place {
-	int fd;                  /* the directory; or the one that holds `name` */
-	char name[NAME_MAX + 1]; /* "" for a directory that is there; else what is not one */
-	struct buf path;         /* of fd, absolute, without symlinks; "" for the root */
+	int fd; /* the directory; or the one that holds `name` */
+	char name[NAME_MAX +
+		  1];    /* "" for an existing directory; else the name of anything else in fd */
+	struct buf path; /* of fd, absolute, without symlinks; "" for the root */
 };
 
 #define PLACE_INIT ((struct place){.fd = -1, .path = BUF_INIT(PATH_TEXT_MAX)})
 
-/* What a directory gets when it is made. */
+/* The owner and mode of a directory that is made. */
 struct place_new {
 	mode_t mode;
 	uid_t uid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * publish.h - an image of the store goes to a registry, by a process that
- * hearth-puller's role `push` is (registry/push.h).
+ * publish.h - push an image of the store to a registry, by hearth-puller's role
+ * `push` (registry/push.h).
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct publish_request {
 };
 
 /*
- * Tells BAKE_PUSH, BAKE_PUSH_BLOB and BAKE_PUSH_DONE through event, in the
+ * Reports BAKE_PUSH, BAKE_PUSH_BLOB and BAKE_PUSH_DONE through event, in the
  * caller's thread. The asker's progress and ctx are not used.
  */
 int publish_image(const struct asker *asker, const struct publish_request *request,

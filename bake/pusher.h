@@ -23,7 +23,7 @@
 #define PUSHER_HOST_MAX 2
 #define PUSHER_TIMEOUT_MS ((int64_t)30 * 60 * 1000) /* 10 GiB at 6 MB/s */
 
-/* Bring one image to one canonical reference. It may take its time. */
+/* Push one image to one canonical reference. It may block for long. */
 typedef int pusher_push_fn(void *ctx, struct str reference, const struct digest *image,
 			   const struct cancel *cancel, struct err *err);
 
@@ -39,8 +39,8 @@ struct pusher;
 int pusher_start(const struct pusher_options *options, struct pusher **out, struct err *err)
 	MUST_CHECK;
 
-/* What is under way is cancelled, and stays to be done. NULL is nothing to stop. */
+/* The push under way is cancelled, and stays to be done. NULL is ignored. */
 void pusher_stop(struct pusher *pusher);
 
-/* Look at the table: after a commit that put something there. ctx is the pusher. */
+/* Look at the table again, after a commit that added a push. ctx is the pusher. */
 void pusher_wake(void *ctx);

@@ -3,10 +3,10 @@
  * pushes.h - images on their way to registries, as specs' `push` asks for:
  * table `pushes`.
  *
- * A push is put into the transaction that publishes its image, so none is
- * lost, and holds up nobody. Each reference has one at most: what is published
- * later takes its place. It goes when it is done; one that would fail again
- * stays, with why, until there is another for its reference.
+ * A push is recorded in the transaction that publishes its image, so none is
+ * lost and nobody waits for it. A reference has one at most: a later image
+ * takes its place. Its record is removed when it is done; one that would fail
+ * again stays, with the error, until there is another for its reference.
  *
  * How it goes is told in the same transaction: in the status of the version that
  * it is of (status_push.h), and by image.pushed and image.pushFailed.
@@ -16,19 +16,19 @@
 #include "layers/digest.h"
 #include "layers/meta.h"
 
-#define PUSHES_REFERENCE_MAX ((size_t)4096) /* what a reference is at most */
+#define PUSHES_REFERENCE_MAX ((size_t)4096) /* of a canonical reference */
 
 struct pushes_record {
 	char reference[PUSHES_REFERENCE_MAX]; /* canonical */
 	struct digest image;
 	char bake_id[ID_TEXT_MAX]; /* which made it */
-	int64_t attempt;           /* that has failed, the first is 1; 0 before it */
+	int64_t attempt;           /* the last that failed, from 1; 0 before the first */
 	int64_t retry_ms;          /* not before then */
 	bool failed;               /* for good */
 	json_t *error;             /* owned: of the last attempt (fault.h), or NULL */
 };
 
-/* In place of the reference's earlier one, and to be tried at once. */
+/* Add a push, due at once, in place of the reference's earlier one. */
 int pushes_put(struct meta *meta, struct str reference, const struct digest *image,
 	       struct str bake_id, int64_t now_ms, struct err *err) MUST_CHECK;
 
@@ -42,7 +42,10 @@ typedef bool pushes_may_fn(void *ctx, const struct pushes_record *record);
 int pushes_find_due(struct meta *meta, int64_t now_ms, pushes_may_fn *may, void *ctx,
 		    struct pushes_record *out, int64_t *out_next_ms, struct err *err) MUST_CHECK;
 
-/* How an attempt went: why is NULL where it is done. Another that was put meanwhile stays. */
+/*
+ * Record how an attempt went: why is NULL where it is done. Another push that
+ * was put meanwhile stays.
+ */
 int pushes_settle(struct meta *meta, const struct pushes_record *record, const struct err *why,
 		  int64_t now_ms, struct err *err) MUST_CHECK;
 

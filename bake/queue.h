@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - the bakes of the daemon: what is to be made, in turns, by a bounded
- * number of threads.
+ * queue.h - the bakes of the daemon, made in turns by a bounded number of
+ * threads.
  *
- * What is asked for is written before anybody works on it, and each change of
- * its state with the event that tells of it, in one transaction; so after a
- * kill every bake that is not done is taken up again. Its finished steps are
- * records of the store, and are found.
+ * A bake is recorded before anybody works on it, and each change of its state
+ * in one transaction with its event; so after a kill every bake that is not
+ * done is taken up again. Its finished steps have records, and are found.
  *
- * What failed in passing is tried again, QUEUE_RETRIES times at most: 5 s after
- * the first failure, then after twice as long each time. What would fail again
- * is not.
+ * A failure that may pass (fault.h) is retried QUEUE_RETRIES times at most: 5 s
+ * after the first failure, then after twice as long each time. Others are not.
  *
- * A newer version cancels no older one's bake. A rebake of a version with an
- * image leaves that in service until there is another, and whatever happens to
- * it. Two bakes with equal steps share them while they run (rendezvous.h).
+ * A newer version does not cancel an older one's bake. During a rebake the
+ * version's image stays in service; it is replaced when the new one is there,
+ * and never by a failure. Two bakes with equal steps share them while they run
+ * (rendezvous.h).
  *
  * Threads: every call may be made from any, but for queue_start() and
  * queue_stop(). Nothing but a commit is waited for in a transaction.
@@ -35,8 +34,9 @@ struct queue_options {
 	const struct clock *clock; /* or NULL */
 
 	/*
-	 * Called after each change of what queue_status() answers, in the thread
-	 * that made it: agent_id's, or anybody's where that is "". It must be quick.
+	 * Called after each change of what queue_status() answers, in the
+	 * thread that made it: for the agent, or for any agent where agent_id
+	 * is "". It must be quick.
 	 */
 	void (*changed)(void *ctx, struct str agent_id);
 	void *changed_ctx;
@@ -44,13 +44,13 @@ struct queue_options {
 
 struct queue;
 
-/* Take up what is open, and go on. */
+/* Take up the open bakes, and start the threads. */
 int queue_start(const struct queue_options *options, struct queue **out, struct err *err)
 	MUST_CHECK;
 
 /*
- * Start no more; give those that run so long to end, then stop them and put
- * them back. NULL is nothing to stop.
+ * Start no more; give running bakes so long to end, then stop them and put them
+ * back. NULL is ignored.
  */
 void queue_stop(struct queue *queue, int grace_ms);
 
@@ -70,12 +70,13 @@ int queue_put(struct queue *queue, struct meta *meta, const struct queue_version
 
 struct queue_ticket {
 	char bake_id[ID_TEXT_MAX];
-	bool joined; /* it was asked for before, and is not done */
+	bool joined; /* an open rebake was joined */
 };
 
 /*
- * Bake the latest version anew, from that step on (0 for all). ERR_NOT_FOUND
- * for no such agent, ERR_CONFLICT where the version has no image to bake.
+ * Bake the latest version again, running the steps from that one on (0 for
+ * all). ERR_NOT_FOUND for no such agent, ERR_CONFLICT where the version has no
+ * image to bake.
  */
 int queue_rebake(struct queue *queue, struct str agent_id, size_t from_step,
 		 struct queue_ticket *out, struct err *err) MUST_CHECK;
@@ -84,17 +85,20 @@ int queue_rebake(struct queue *queue, struct str agent_id, size_t from_step,
 int queue_put_rebake(struct queue *queue, struct meta *meta, struct str agent_id, size_t from_step,
 		     struct queue_ticket *out, struct err *err) MUST_CHECK;
 
-/* It is cancelled now, or soon where it runs. ERR_NOT_FOUND; ERR_CONFLICT where it has ended. */
+/* Cancel a bake: at once, or soon where it runs. ERR_NOT_FOUND; ERR_CONFLICT where it has ended. */
 int queue_cancel(struct queue *queue, struct str bake_id, struct err *err) MUST_CHECK;
 
 /*
- * The latest version serves the image again that it served before its last
- * rebake. ERR_NOT_FOUND for no such agent, ERR_CONFLICT where there is none.
+ * Put the image back that the latest version served before its last rebake.
+ * ERR_NOT_FOUND for no such agent, ERR_CONFLICT for no such image.
  */
 int queue_rollback(struct queue *queue, struct str agent_id, struct digest *out, struct err *err)
 	MUST_CHECK;
 
-/* imageStatus's answer, what runs included: see live.h. Version 0 is the latest. 1, 0, -1. */
+/*
+ * imageStatus's answer, with the progress of a running bake (live.h). Version 0
+ * is the latest. 1, 0, -1.
+ */
 int queue_status(struct queue *queue, struct str agent_id, int64_t version, struct buf *out,
 		 char etag[static STATUS_ETAG_MAX], struct err *err) MUST_CHECK;
 

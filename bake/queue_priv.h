@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue_priv.h - a queue's threads, and the one bake that each has in hand. */
+/* queue_priv.h - a queue's threads, and the bake that each works on. */
 #pragma once
 
 #include "bake/live.h"
@@ -9,7 +9,7 @@
 
 #define QUEUE_AGAIN_MS 5000 /* after a transaction that could not be made */
 
-/* A thread, and its place in what is shown live. */
+/* A thread, and its place in struct live. */
 struct queue_slot {
 	struct queue *queue;
 	size_t place;
@@ -17,7 +17,7 @@ struct queue_slot {
 	/* guarded by the queue's lock: */
 	char bake_id[ID_TEXT_MAX]; /* "" while there is none */
 	bool unwanted;             /* somebody cancelled it, or the queue stops */
-	struct cancel *cancel;     /* of what is made, or NULL; borrowed */
+	struct cancel *cancel;     /* of the bake that is made, or NULL; borrowed */
 };
 
 struct queue {
@@ -31,7 +31,7 @@ struct queue {
 	struct turns *turns;
 	char last_id[ID_TEXT_MAX]; /* the last bake that was read from the table */
 	bool stale;                /* the table may have more */
-	bool loading;              /* somebody reads it */
+	bool loading;              /* a thread is reading it */
 	bool stopping;
 	struct queue_counts counts;
 };
@@ -75,6 +75,6 @@ static inline void auto_queue_work_release(struct queue_work *slot)
 
 int64_t queue_now_ms(const struct queue *queue);
 
-/* Look into the table of bakes: ctx is the queue. */
+/* Look into the table of bakes again; ctx is the queue. */
 void queue_wake(void *ctx);
 void queue_say_changed(const struct queue *queue, struct str agent_id);

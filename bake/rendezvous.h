@@ -14,7 +14,7 @@
 #include "layers/digest.h"
 #include "layers/store.h"
 
-/* 1 and a connection, 0 when nobody listens, -1. */
+/* 1 and a connection, 0 nobody listens, -1. */
 int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, struct err *err)
 	MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roots.h - what keeps things in the store: everything that a record names.
+ * roots.h - the roots of the store: everything that a record names.
  *
  * What no root leads to (layers/reach.h, registry/document.h) is garbage.
  * Collection, the account of space and the check of the store go through these.
@@ -35,7 +35,7 @@ struct root {
 /*
  * Every root in the snapshot, until fn returns non-zero, which is returned; the
  * variants last, when it is known what else is kept. Steps without a layer are
- * none.
+ * no roots.
  */
 typedef int root_each_fn(void *ctx, const struct root *root, struct err *err);
 int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -3,12 +3,12 @@
  * schedule.h - rebakes at the times that image.rebake of an agent's latest
  * version names.
  *
- * A time that comes is noted in the transaction that puts the rebake into the
- * queue, so none is kept twice, however the daemon ends. Times that were missed,
- * by a daemon that was down or a clock that jumped, are caught up by one rebake.
- * Where the clock went back, times that were kept already do not come again; one
- * that went back by more than SCHEDULE_BACK_MS was wrong before, and what was
- * kept then counts for nothing.
+ * A due time is recorded in the transaction that puts the rebake into the
+ * queue, so none is kept twice, however the daemon ends. Times that were
+ * missed, by a daemon that was down or a clock that jumped, are caught up by
+ * one rebake. Where the clock goes back, times that were kept already are not
+ * kept again; if it goes back by more than SCHEDULE_BACK_MS it was wrong
+ * before, and what was kept then is forgotten.
  *
  * Tables: `schedules` by the agent's id, `schedules.due` by time and id; so a
  * hundred thousand agents that wait cost no memory.
@@ -31,8 +31,8 @@ int schedule_start(struct store *store, struct queue *queue, const struct clock 
 void schedule_stop(struct schedule *schedule);
 
 /*
- * In the transaction that appends a version: from now on its times count, none
- * where cron is "". One that stays the same misses nothing.
+ * In the transaction that appends a version: from now on its times count; none
+ * where cron is "". Where the times stay the same none is missed.
  */
 int schedule_put(struct schedule *schedule, struct meta *meta, struct str agent_id,
 		 const struct spec_rebake *rebake, struct err *err) MUST_CHECK;
@@ -41,5 +41,5 @@ int schedule_put(struct schedule *schedule, struct meta *meta, struct str agent_
 int schedule_next(struct meta *meta, struct str agent_id, int64_t *out_ms, struct err *err)
 	MUST_CHECK;
 
-/* Look at the clock: for who has set it. ctx is the schedule. */
+/* Look at the clock again, after it was set. ctx is the schedule. */
 void schedule_wake(void *ctx);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * secrets.h - what the operator gives to a bake by --secret, for steps that
- * ask for it by id.
+ * secrets.h - the secrets that the operator gives to a bake by --secret, for
+ * steps that ask for them by id.
  *
  * A value is in no key, no layer, no record and no log of ours (mask.h hides
- * what a step prints of it), and no program has it among its arguments. Steps with equal texts are
- * one step whatever their secrets are: a changed value runs nothing anew, and who joins a running
- * step gets the result that another one's secret made.
+ * what a step prints of it), and no program has it among its arguments. Steps
+ * with equal texts are one step whatever their secrets are: a changed value
+ * runs nothing again, and a bake that joins a running step gets the result that
+ * another bake's secret made.
  */
 #pragma once
 
@@ -18,11 +19,11 @@
 /* Where a secret is to be found: `id=ID,src=FILE` or `id=ID,env=NAME`. */
 struct secret_source {
 	char *id;
-	char *file; /* one of both */
+	char *file; /* file or env is set */
 	char *env;
 };
 
-/* An id alone is the variable of that name where has_variable says so, else a file. */
+/* An id alone names a variable where has_variable says so, else a file. */
 typedef bool secret_variable_fn(const char *name);
 int secret_source_parse(struct str text, secret_variable_fn *has_variable,
 			struct secret_source *out, struct err *err) MUST_CHECK;

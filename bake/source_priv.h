@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_priv.h - one source of a COPY, walked. Digest and copy are two
- * visitors of the same walk, so what is named is what is copied.
+ * visitors of the same walk, so the digest covers exactly what is copied.
  *
  * sources_priv.h found it: its path leads through no symlink any more. Below
  * it symlinks are entries and nothing is followed. Directories are visited in
@@ -11,8 +11,9 @@
  *
  * ERR_REFUSED for what a context may not hold (devices), by name, and for
  * sockets as sources; below a source sockets are skipped, since no layer holds
- * one. ERR_UNAVAILABLE for a file that changes under our hands; ERR_LIMIT
- * above the ceilings of context.h. Files are not opened unless the visitor does.
+ * one. ERR_UNAVAILABLE for a file that changes while it is read; ERR_LIMIT
+ * above the ceilings of context.h. Files are not opened unless the visitor
+ * does.
  */
 #pragma once
 
@@ -32,8 +33,8 @@ struct source_entry {
 	struct stat st;
 	int dirfd;     /* it is in; -1 for the source itself */
 	int fd;        /* of directories, and of files by source_open_file(); else -1 */
-	bool verified; /* fd is of what st says, and xattrs are read */
-	bool known;    /* a file that the visitor's ahead could tell: as what */
+	bool verified; /* fd was checked against st, and xattrs are read */
+	bool known;    /* `what` was set by the visitor's ahead */
 	struct digest what;
 	const char *target; /* of a symlink */
 	const char *twin;   /* a file's path under which it was visited before, or NULL */
@@ -47,7 +48,7 @@ enum source_verdict {
 	SOURCE_SKIP,
 };
 
-/* What is skipped is not even looked at; `took` hears of each that is taken. */
+/* What is skipped is not even looked at; `took` is called for each entry that is taken. */
 struct source_filter {
 	enum source_verdict (*judge)(void *ctx, const char *path);
 	void (*took)(void *ctx);
@@ -59,12 +60,12 @@ struct source_spec {
 	const char *path;    /* in there: absolute, clean, without symlinks */
 	const char *written; /* for errors */
 	const char *name;    /* the last part of what was written, or of a wildcard's match */
-	bool matched;        /* by a wildcard: its name is news */
+	bool matched;        /* found by a wildcard */
 	bool many;           /* there are others beside it */
-	bool devices;        /* it may hold some */
+	bool devices;        /* devices are allowed in it */
 	bool whole;          /* a directory's own attributes count; never a root's */
 	const struct source_filter *filter; /* or NULL */
-	bool opened; /* by source_walk(): what fails then is not that it is not there */
+	bool opened; /* set by source_walk(): a later failure does not mean that it is missing */
 };
 
 struct source_visitor {
@@ -87,7 +88,10 @@ struct source_visitor {
 int source_walk(struct source_spec *source, const struct source_visitor *visitor, struct err *err)
 	MUST_CHECK;
 
-/* Open a file for reading, as what it was when it was looked at, and read its xattrs. */
+/*
+ * Open a file for reading, check that it is still the one that was looked at,
+ * and read its xattrs.
+ */
 int source_open_file(struct source_entry *entry, struct err *err) MUST_CHECK;
 
 /* The entry of a file that is looked at ahead; source_entry_done() closes it. */
@@ -96,8 +100,8 @@ void source_entry_ahead(int dirfd, const char *name, const struct stat *st,
 void source_entry_done(struct source_entry *entry);
 
 /*
- * Give an open file's bytes in blocks at multiples of SOURCE_BLOCK; blocks of zeros
- * are left out, holes or not.
+ * Pass on an open file's bytes in blocks at multiples of SOURCE_BLOCK; blocks
+ * of zeros are left out, holes or not.
  */
 typedef int source_block_fn(void *ctx, uint64_t offset, struct str bytes, struct err *err);
 int source_read(const struct source_entry *entry, const struct cancel *cancel, source_block_fn *fn,

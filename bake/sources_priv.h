@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sources_priv.h - what the words of a COPY name in its context: the walk of
- * all its sources (source_priv.h), one after the other.
+ * sources_priv.h - the sources of a COPY, found in its context and walked
+ * (source_priv.h) one after the other.
  *
  * A source is cleaned as text ("dir/." is "dir", ".." stops at the root), then
  * resolved in the root; symlinks on its way, and itself, are followed inside.
  * With `*`, `?` or `[` in it, it is all that matches, in byte order, nothing
  * being followed from the first such part on; no match is no error. With
- * `parents` the source is what stands before a part that is ".", else the
- * root, and of it is taken what the rest matches, as a pattern.
+ * `parents` the source is the path before a part that is ".", else the root,
+ * and of it everything is taken that the rest matches, as a pattern.
  *
  * What --exclude names is left out: of a directory below it, and of the files
  * that a wildcard matched by their own names. What the context's .dockerignore hides is
@@ -31,6 +31,6 @@ int sources_walk(const struct context_sources *spec, const struct source_visitor
 /* Where the context is, to end a message with; an image is named in its midst: then "". */
 void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX]);
 
-/* ERR_NOT_FOUND in words; clean is the path as text. */
+/* ERR_NOT_FOUND, with a sentence; clean is the path as text. */
 int sources_refuse_missing(const struct context_sources *spec, const char *written,
 			   struct str clean, struct err *err) MUST_CHECK;

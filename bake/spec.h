@@ -33,13 +33,13 @@ struct spec_resources {
 /* A secret that the steps ask for. */
 struct spec_secret {
 	struct str id;
-	bool required; /* whatever steps say, and even if all of them are cached */
+	bool required; /* missing is an error, even if all steps are cached */
 };
 
 /* When the image is baked anew. */
 struct spec_rebake {
 	struct str cron;   /* an expression (cron.h); "" for never */
-	int64_t jitter_ms; /* it may be so much later, so that not all are at once */
+	int64_t jitter_ms; /* each may be up to so much later, so that not all start at once */
 };
 
 struct spec {
@@ -55,8 +55,8 @@ struct spec {
 	struct str context;           /* a directory as written, or "" */
 	enum layer_codec compression; /* of the image's own layers */
 	int64_t timeout_ms;           /* of a step */
-	bool reproducible;            /* no file, image or history is younger than that */
-	int64_t source_date_epoch;    /* seconds; SPEC_EPOCH_OF_BASE: when the base was made */
+	bool reproducible; /* no file, image or history entry is younger than source_date_epoch */
+	int64_t source_date_epoch; /* seconds; SPEC_EPOCH_OF_BASE: when the base was made */
 	struct spec_resources resources;
 	struct spec_rebake rebake;
 	struct spec_secret *secrets; /* owned array */

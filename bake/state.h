@@ -18,10 +18,10 @@
 #include "registry/image_config.h"
 #include "registry/manifest.h"
 
-/* The kernel starts no program with a longer entry, or with twice as much in all. */
+/* The kernel starts no program with a longer entry, or with 2 MiB of them in all. */
 #define STATE_ENV_ENTRY_MAX ((size_t)128 * 1024 - 1)
 #define STATE_ENV_MAX ((size_t)1024 * 1024) /* bytes that steps set, and that a base may bring */
-#define STATE_ENV_COUNT_MAX ((size_t)10000) /* runtimes set them one by one, searching all */
+#define STATE_ENV_COUNT_MAX ((size_t)10000) /* runtimes look through all to set one */
 #define STATE_USER_MAX ((size_t)1024)       /* bytes of a base's User */
 #define STATE_PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -3,16 +3,16 @@
  * status.h - what agents.imageStatus answers: one document a version, table
  * `statuses`.
  *
- * It is rendered when it changes, together with its ETag, and kept as the bytes
- * of the answer; so a read is one look-up, whatever the number of agents, and
- * parses nothing. A document is changed as a JSON value, and members that a
+ * It is rendered when it changes, together with its ETag, and stored as the
+ * bytes of the answer; so a read is one look-up, whatever the number of agents,
+ * and parses nothing. A document is changed as a JSON value, and members that a
  * newer program put there survive. The contract says what they are.
  *
  * Invariants: the agent's own entry is that of its latest version. Equal ETags
  * are equal answers, of the same version, so an ETag names a stored status.
  *
  * Durability: a status is written in the transaction that changes its state.
- * The steps of a running bake are none of it: live.h has them.
+ * The progress of a running bake is not stored: live.h has it.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ int status_read(struct meta *meta, struct str agent_id, int64_t version, struct 
 int status_render(const json_t *status, struct buf *out, char etag[static STATUS_ETAG_MAX],
 		  struct err *err) MUST_CHECK;
 
-/* Where a version's bake is. A rebake of a version that has an image changes none of this. */
+/* The state of a version's bake. A rebake of a version that has an image does not change it. */
 void status_set_queued(json_t *status);
 void status_set_running(json_t *status, int64_t attempt, int64_t started_ms);
 void status_set_waiting(json_t *status, int64_t retry_ms, json_t *error);
@@ -51,7 +51,7 @@ struct status_image {
 	int64_t started_ms; /* of the bake that made it; 0 where that is not known */
 };
 
-/* The image it serves: it is `ready`. */
+/* The version is `ready`, with this image. */
 void status_set_ready(json_t *status, const struct status_image *image);
 
 /* The one it served before its last rebake; NULL for none. */
@@ -70,9 +70,9 @@ bool status_previous(const json_t *status, struct status_image *out);
 struct str status_slug(const json_t *status); /* borrowed */
 int64_t status_version(const json_t *status);
 
-/* What a running bake is at. */
+/* The progress of a running bake. */
 struct status_progress {
-	const char *phase; /* "pulling", "running" or "exporting": for ever */
+	const char *phase; /* "pulling", "running" or "exporting"; not copied */
 	size_t step;       /* from 1; 0 for none */
 	size_t of;
 	struct str text;
@@ -82,9 +82,9 @@ struct status_progress {
 /* In the rebake where the version has an image, else in the status itself. */
 void status_set_progress(json_t *status, const struct status_progress *progress);
 
-/* Its image and the one before it are no more (gc_versions.h): it has failed, for good. */
+/* Its image and the one before it were collected (gc_versions.h): it has failed, for good. */
 void status_set_collected(json_t *status, json_t *error, int64_t at_ms);
 
-/* Every version's, in no order of theirs, until fn returns non-zero, which is returned. */
+/* Every version's status, in no order, until fn returns non-zero, which is returned. */
 typedef int status_each_fn(void *ctx, const json_t *status, struct err *err);
 int status_each(struct meta *meta, status_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * subst_priv.h - the forms of ${NAME} that take a pattern: # and ##, % and %%
- * cut off what matches in front or behind, / and // put something in its place.
+ * cut off a match at the front or the end, / and // replace one.
  *
  * In a pattern `*` is any text and `?` any character; a backslash makes either,
  * or itself, an ordinary one, and goes from in front of } and /. Brackets have

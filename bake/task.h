@@ -21,7 +21,7 @@ struct task_layer {
 	uint64_t size; /* bytes of the blob */
 };
 
-/* A mount of a RUN. Its secret goes to the worker by itself, and into no document. */
+/* A mount of a RUN. Its secret is sent to the worker on its own, and is in no document. */
 struct task_mount {
 	struct mount mount;          /* a parsed task's own, else borrowed */
 	const struct secret *secret; /* NULL: nobody gave one */
@@ -73,18 +73,21 @@ struct task {
 	uint64_t store_map_bytes;
 	bool parents;       /* COPY */
 	bool fresh;         /* run although there is a record */
-	const char *draft;  /* the rebake whose own the record is (layers/draft.h); or NULL */
+	const char *draft;  /* the rebake that its record is private to (layers/draft.h); or NULL */
 	json_t *components; /* borrowed; stored with the step */
 };
 
-/* Where its askers meet: its key, but of a draft a name that no other bake has. */
+/*
+ * The name under which its askers meet (rendezvous.h): its key; of a draft one
+ * that no other bake has.
+ */
 void task_meeting(const struct task *task, struct digest *out);
 
 json_t *task_format(const struct task *task);
 int task_parse(struct str text, struct task *out, struct err *err) MUST_CHECK;
 void task_done(struct task *task);
 
-/* What follows the document on the wire: a frame for each secret that was given. */
+/* Send what follows the document: a frame for each secret that was given. */
 int task_send_secrets(const struct task *task, int fd, struct err *err) MUST_CHECK;
 int task_receive_secrets(struct task *task, int fd, struct err *err) MUST_CHECK;
 

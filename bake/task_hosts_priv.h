@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* task_hosts_priv.h - where names live, as the operator says, on its way to another process. */
+/*
+ * task_hosts_priv.h - the operator's hosts (sandbox/network.h) in a document
+ * for another process.
+ */
 #pragma once
 
 #include "layers/base/json.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns.h - whose bake is next: in memory, what is in the table of bakes.
+ * turns.h - whose bake is next: the open ones of the table of bakes, in memory.
  *
- * Agents take turns, whatever the number of bakes that each of them has; of an
- * agent's own the one that came first goes first. What is not due yet, or must
- * not run beside one that runs, lets others pass: a rebake waits for the bake of
- * its version, also where that waits for another attempt, and for an agent's
- * earlier rebake.
+ * Agents take turns, however many bakes each of them has; an agent's own are
+ * made in their order. A bake that is not due yet, or must not run beside one
+ * that runs, lets others pass: a rebake waits for the bake of its version, even
+ * while that waits for another attempt, and for an earlier rebake of the agent.
  *
  * Threads: its owner locks.
  */
@@ -14,7 +13,7 @@
 
 #include "layers/base/ulid.h"
 
-#define TURNS_MAX ((size_t)100000) /* that wait, by the owner's care; 16 MiB */
+#define TURNS_MAX ((size_t)100000) /* waiting bakes, which the owner ensures; 16 MiB */
 #define TURNS_NEVER INT64_MAX
 
 struct turn {
@@ -32,15 +31,16 @@ void turns_free(struct turns *turns);
 void turns_add(struct turns *turns, const struct turn *turn);
 
 /*
- * The next one that is due; it runs from now on. Else false, and when one will
- * be due: TURNS_NEVER where only an end or another one can change that.
+ * Take the next bake that is due; it counts as running. Else false, and when
+ * one will be due: TURNS_NEVER if only the end of one or a new one can change
+ * that.
  */
 bool turns_take(struct turns *turns, int64_t now_ms, struct turn *out, int64_t *out_due_ms);
 
-/* What was taken runs no longer. */
+/* A bake that was taken has ended. */
 void turns_end(struct turns *turns, const char *bake_id);
 
-/* Forget one that waits. False: none does under that id. */
+/* Forget a waiting bake. False: none waits under that id. */
 bool turns_drop(struct turns *turns, struct str bake_id);
 
 /* How many wait, and how many run. */

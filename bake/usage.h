@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage.h - what takes the space in a store: the account that `hearth du` gives.
+ * usage.h - what takes space in a store, for `hearth du`.
  *
- * Blocks of the file system for what lies in files of its own; stored bytes for
- * what lies in the databases, which their files' blocks hold with the rest.
+ * Things in files of their own are counted in blocks of the file system; things
+ * in the databases in stored bytes.
  */
 #pragma once
 

@@ -3,9 +3,9 @@
  * why.h - why a step of a spec would run: what differs between its key and
  * that of the nearest step that did run.
  *
- * The spec is walked as a bake walks it, but nothing is asked, pulled or made.
- * The nearest step is the one of the same instruction that has most in common
- * with it: the same words, then the same parent.
+ * The spec is walked as by a bake, but nothing is asked of others, pulled or
+ * made. The nearest step is the one of the same instruction that has most in
+ * common with it: the same words, then the same parent.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 enum why_status {
 	WHY_CACHED,  /* it is found, and would not run */
-	WHY_NOTHING, /* it makes no layer: there is nothing to run */
+	WHY_NOTHING, /* it makes no layer, so nothing runs */
 	WHY_DIFFERS, /* it would run; see `differences` */
 	WHY_NEW,     /* it would run; no step like it ever did here */
 };

@@ -2,15 +2,15 @@
 /*
  * wire.h - frames between an asker (a bake) and a worker (a role process).
  *
- *	4 bytes   length of the payload, big-endian, at most WIRE_PAYLOAD_MAX
- *	1 byte    enum wire_type
- *	...       payload
+ * 	4 bytes   length of the payload, big-endian, at most WIRE_PAYLOAD_MAX
+ * 	1 byte    enum wire_type
+ * 	...       payload
  *
- * A request for a step may be followed by its secrets (task_send_secrets()).
- * A worker answers one request: any number of WIRE_LOG and WIRE_PROGRESS, then
+ * A request for a step may be followed by its secrets (task_send_secrets()). A
+ * worker answers one request: any number of WIRE_LOG and WIRE_PROGRESS, then
  * one WIRE_RESULT or WIRE_ERROR, then the end of the stream. An end without
  * either means that the worker died. An asker leaves by WIRE_LEAVE or by
- * closing; the worker closes when it has seen to that.
+ * closing; the worker then ends what has to end, and closes.
  */
 #pragma once
 
@@ -47,6 +47,6 @@ int wire_receive(int fd, const struct cancel *cancel, enum wire_type *out, struc
 /* A failure as a payload. exit_code is the command's, for ERR_STEP. */
 json_t *wire_error(const struct err *why, int exit_code);
 
-/* And back, into *err. Always -1: what cannot be read is a failure, too. */
+/* And back, into *err. Always -1: an error that cannot be read is one, too. */
 int wire_error_read(const json_t *value, int *out_exit_code, struct err *err);
 int wire_error_parse(struct str payload, int *out_exit_code, struct err *err);

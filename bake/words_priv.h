@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words_priv.h - an instruction's arguments, cut into words in the three ways
- * that there are: at blanks alone, at blanks outside quotes, as a JSON array.
+ * words_priv.h - an instruction's arguments, cut into words in one of three
+ * ways: at all blanks, at blanks outside quotes, as a JSON array.
  *
  * Quotes and escapes stay in the words (expand.h removes them). More than
  * INSTRUCTION_WORDS_MAX is ERR_REFUSED.
@@ -19,7 +19,7 @@ int words_split(struct str text, struct words *out, struct err *err) MUST_CHECK;
 /* ENV: blanks inside quotes, or behind the escape, do not separate. */
 int words_split_quoted(struct str text, char escape, struct words *out, struct err *err) MUST_CHECK;
 
-/* What means the same where a backslash escapes; of one word or of several. */
+/* The same words, with a backslash as the escape. */
 int words_escape(struct str text, char escape, struct buf *out, struct err *err) MUST_CHECK;
 
 /*

@@ -32,9 +32,9 @@ int work_receive(struct buf *out, struct err *err) MUST_CHECK;
 /* Trees have owners and devices, and machines mounts: both are root's to make. */
 int work_need_root(struct err *err) MUST_CHECK;
 
-/* The exit code. What went wrong was told to the asker. */
+/* Each returns its exit code; errors were sent to the asker. */
 int work_step(void);
-/* Fork a worker that does this for each who asks, until there is nobody to ask. */
+/* Fork a worker that calls step for each request (crew.h), until the socket is closed. */
 int work_steps(int (*step)(void));
 int work_pull(void);
 int work_convert(void);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_call.h - a role of one request that moves bytes for as long as somebody
- * waits for them.
+ * work_call.h - a role of one request that works as long as its asker waits.
  *
  * The request names the store. The cancel is raised when the asker is gone or
- * says anything; progress is thinned out, since it is for people.
+ * sends anything; progress is thinned out, since it is for people.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ struct work_call {
 	json_t *request; /* owned */
 	struct store *store;
 	struct cancel cancel;
-	struct cancel ended; /* tells the watcher to go */
+	struct cancel ended; /* tells the watching thread to end */
 	int64_t told_ms;
 };
 
@@ -26,7 +25,7 @@ typedef int work_call_fn(struct work_call *call, json_t **out, struct err *err);
 /* The whole of a role's run; its exit code. */
 int work_call_run(work_call_fn *fn);
 
-/* How far one blob is. `often` is left out where another one was told just now. */
+/* How far one blob is. One with `often` is dropped if another was sent just now. */
 struct work_progress {
 	const char *event;
 	const struct digest *digest;

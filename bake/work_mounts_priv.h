@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work_mounts_priv.h - a step's mounts, gathered for its machine: caches are
- * waited for and held, what is bound is copied, secrets that are variables
- * become some.
+ * work_mounts_priv.h - a step's mounts, prepared for its machine: caches are
+ * waited for and held, bound files are copied, secrets go into variables.
  */
 #pragma once
 
@@ -23,10 +22,10 @@ struct work_mounts {
 
 #define WORK_MOUNTS_INIT ((struct work_mounts){.staging = STAGING_INIT})
 
-/* The image of a mount: those of all that have one come in the mounts' order. NULL for none. */
+/* The image of a mount, or NULL: the task has the images of its mounts in their order. */
 const struct task_image *work_find_image(const struct task *task, size_t mount);
 
-/* A machine of which only the view of its trees is wanted. */
+/* A machine that is only opened for the view of its trees. */
 int work_open_lender(struct store *store, const struct task *task, const struct task_image *image,
 		     struct machine **out, struct err *err) MUST_CHECK;
 

@@ -9,8 +9,8 @@
 #include "layers/lease.h"
 
 /*
- * A lease that rests, and names them and the step's own key. Before anything is
- * looked for: the askers' leases end with them.
+ * Get a resting lease that names them and the step's own key; before anything
+ * else, since the askers' leases end with them.
  */
 int work_trees_hold(struct store *store, const struct task *task, struct lease **out,
 		    struct err *err) MUST_CHECK;

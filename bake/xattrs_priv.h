@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xattrs_priv.h - the extended attributes that COPY keeps: user.* and
- * security.capability, sorted by name. What overlayfs and the host's security
- * modules write about a file is theirs and stays behind.
+ * security.capability, sorted by name. Attributes of overlayfs and of the
+ * host's security modules are not copied.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct xattrs {
 /* A file system without attributes has none. */
 int xattrs_read(int fd, struct xattrs *out, struct err *err) MUST_CHECK;
 
-/* One that the file system does not take, and why (errno). */
+/* Called for one that the file system does not take, and why (errno). */
 typedef void xattrs_lost_fn(void *ctx, const struct xattr *xattr, int os);
 
 /*
