@@ -26,9 +26,9 @@
 	}
 
 /*
- * Credentials for the repository that a reference (text) names: of Docker's
- * config.json and its helpers, else of the file that podman login writes; empty
- * where there are none or the reference is no registry's.
+ * Credentials for the repository that a reference (text) names, from Docker's
+ * config.json and its helpers, else from the file that podman login writes;
+ * empty where there are none or the reference is no registry's.
  */
 int access_for(struct str text, const struct cancel *cancel, struct credentials *out,
 	       struct err *err) MUST_CHECK;

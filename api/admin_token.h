@@ -8,8 +8,8 @@
 #include "layers/base/secret.h"
 #include "layers/store.h"
 
-/* See to it that the file holds a token that is known, and is admin's. */
+/* Make sure that the file holds a valid token with scope admin. */
 int admin_token_ensure(struct store *store, struct err *err) MUST_CHECK;
 
-/* 1 and what the file of this data directory holds, 0 there is none, -1. */
+/* 1 and the token in the file of this data directory, 0 there is no file, -1. */
 int admin_token_read(int datafd, struct secret *out, struct err *err) MUST_CHECK;

@@ -2,10 +2,10 @@
 /*
  * auth.h - who sent a request.
  *
- * "Authorization: Bearer hth_..." names a token (token.h). One that was
- * verified is remembered by its hash, until anything is committed to the store:
- * so a revoked token is refused at once, whichever process revoked it, and a
- * request on a quiet store costs one hash and no transaction.
+ * "Authorization: Bearer hth_..." names a token (token.h). A verified token is
+ * remembered by its hash until anything is committed to the store. So a revoked
+ * one is refused at once, whichever process revoked it, and a request on a
+ * quiet store costs one hash and no transaction.
  *
  * Threads: an auth is shared by all.
  */

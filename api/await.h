@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * await.h - an agent's image as the daemon sees it, waited for.
+ * await.h - wait for an agent's image, by asking the daemon.
  *
- * Waiting is a long poll: the daemon answers when something is another than it
- * was. What goes on meanwhile is told on standard error, a line each time.
+ * Waiting is a long poll: the daemon answers when something has changed. Each
+ * change is told on standard error, in a line.
  */
 #pragma once
 
@@ -21,25 +21,28 @@ struct await {
 	char *told;               /* owned: the last line */
 };
 
-/* Ask; with wait_s, until the answer is another than the last one. 1 it is, 0, -1. */
+/* Ask; with wait_s, until the answer differs from the last one. 1 it does, 0 it does not, -1. */
 int await_ask(struct await *await, int64_t wait_s, struct err *err) MUST_CHECK;
 
-/* The next answer that is another, told in a line. */
+/* Wait for the next answer that differs, and tell it in a line. */
 int await_change(struct await *await, struct err *err) MUST_CHECK;
 
-/* Until nothing is under way: neither a bake of the version nor a rebake. */
+/* Wait until neither a bake of the version nor a rebake is under way. */
 int await_settled(struct await *await, struct err *err) MUST_CHECK;
 
 /* In one line: "bot version 2: [1/3] RUN make". The caller frees it. */
 char *await_line(const json_t *status) MUST_CHECK;
 
-/* 0 where the image is ready, or none is wanted; else why not, as an error of that kind. */
+/*
+ * 0 where the image is ready, or there is none to bake; else the reason, as an
+ * error of its kind.
+ */
 int await_check(const json_t *status, struct err *err) MUST_CHECK;
 
-/* Why a bake failed (bake/fault.h), as our error; the tail of its log is told. Returns -1. */
+/* Why a bake failed (bake/fault.h), as our error; prints the tail of its log. Returns -1. */
 int await_fail(const json_t *fault, struct err *err);
 
-/* A member of an answer as text; "" where it is none. */
+/* A member of an answer as text; "" where it is no string. */
 const char *await_text(const json_t *object, const char *name);
 
 void await_done(struct await *await);

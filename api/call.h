@@ -2,9 +2,10 @@
 /*
  * call.h - ask the daemon for a method, from the command line.
  *
- * The daemon is that of HEARTH_URL, with the token of HEARTH_TOKEN; else the one
- * that serves this data directory, by its socket and with admin.token. HTTP is
- * spoken by the role `call` of hearth-puller, since libcurl takes its time to load.
+ * The daemon is that of HEARTH_URL, with the token of HEARTH_TOKEN; else the
+ * one that serves this data directory, by its socket and with admin.token. HTTP
+ * is spoken by the role `call` of hearth-puller, since loading libcurl takes
+ * time.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ struct call_spec {
 	const json_t *args;  /* an object */
 	asker_log_fn *heard; /* NULL, or who gets the answer as it comes, whatever it is */
 	void *ctx;           /* of heard */
-	char *etag; /* NULL, or CALL_ETAG_MAX bytes: of the answer that is known, "" for none */
+	char *etag; /* NULL, or CALL_ETAG_MAX bytes: the entity tag of the answer that is known, ""
+		       for none */
 };
 
 /*

@@ -65,7 +65,7 @@ struct cli {
 	char *worker_path;     /* owned */
 	char *puller_path;     /* owned */
 	char *daemon_path;     /* owned */
-	char *hearth_path;     /* owned: of the command line, which jobs are, too */
+	char *hearth_path;     /* owned: of the program `hearth`, which jobs run, too */
 	char *agent_path;      /* owned */
 	uint64_t map_bytes;    /* 0 for the default */
 	struct config config;  /* owned: what the operator's file says */

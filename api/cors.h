@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cors.h - which pages of other origins may ask and read: those that the
- * configuration lists as `origins`, and nobody's by default.
+ * cors.h - which pages of other origins may call the daemon and read its
+ * answers: those that the configuration lists as `origins`, none by default.
  *
- * A browser asks first whether a page may send a token (the Fetch standard's
- * preflight), and has none to show for that. Whoever is no browser is served
- * whatever the Origin is: what protects answers is the token.
+ * A browser first asks whether a page may send a token (the Fetch standard's
+ * preflight), and sends none with that. Other clients are served whatever their
+ * Origin is: the token protects the answers.
  */
 #pragma once
 
@@ -15,13 +15,13 @@
 /* "https://HOST[:PORT]", as browsers write it. */
 bool cors_is_origin(struct str text);
 
-/* Whether a browser asks if it may ask. */
+/* Whether the request is a browser's preflight. */
 bool cors_is_preflight(const struct http_request *request);
 
 /* ERR_DENIED for a page of an origin that is not listed. */
 int cors_answer_preflight(const struct config *config, const struct http_request *request,
 			  struct http_response *out, struct err *err) MUST_CHECK;
 
-/* Let the page read this answer, if it may. */
+/* Add the headers that let the page read this answer, if its origin is listed. */
 void cors_add(const struct config *config, const struct http_request *request,
 	      struct http_response *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon.h - what the daemon's methods work with. Its life is told in daemon.c.
+ * daemon.h - what the daemon's methods work with. daemon.c starts and stops it.
  *
  * Invariant: all of it is there before the first request comes, and outlives the
  * last one.
@@ -22,7 +22,7 @@ struct daemon {
 	struct metrics *metrics;
 	struct server *server;
 	struct plane *plane;
-	const char *hosts[DAEMON_HOSTS_MAX]; /* names that requests may call it by */
+	const char *hosts[DAEMON_HOSTS_MAX]; /* names that a request's Host may have */
 	size_t host_count;
 	struct buf info; /* what server.info says */
 	int64_t started_ms;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delivery.h - how the daemon brings an image to a registry: by a process
- * (bake/publish.h), with the credentials that files and helpers have for it then.
+ * (bake/publish.h), with the credentials that files and helpers have at that
+ * time.
  *
  * Ownership: everything in it is borrowed.
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door.h - what each request meets first: health, the Host, the token, and then
- * the method that it asks for.
+ * door.h - the checks that each request passes: health, the Host, the token,
+ * and then the method that it asks for.
  *
- *	/healthz    200 while the process serves          nobody is asked who he is
- *	/readyz     200 while the store can be written    the same
- *	/metrics    Prometheus' text                      read
- *	/v1/NAME    a method (route.h)                    what its row says
+ * 	/healthz    200 while the process serves          nobody is asked who he is
+ * 	/readyz     200 while the store can be written    the same
+ * 	/metrics    Prometheus' text                      read
+ * 	/v1/NAME    a method (route.h)                    what its row says
  *
- * A browser that asks whether a page may ask (cors.h) has no token.
+ * A browser's preflight (cors.h) has no token.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ struct server {
 	struct pool *pool;
 	struct server_door doors[SERVER_LISTENERS_MAX];
 	size_t door_count;
-	char said[256]; /* by libmicrohttpd, while a listener is started */
+	char said[256]; /* libmicrohttpd's own message, while a listener is started */
 	atomic_size_t requests;
 	atomic_size_t streams; /* bodies that have a thread */
 	atomic_bool draining;

@@ -16,12 +16,12 @@ struct export_spec {
 };
 
 /*
- * Judge a destination before long work. The FILE `-` is standard output, where
- * it is free. ERR_INVALID.
+ * Check a destination before long work. The FILE `-` is standard output, if
+ * that is free. ERR_INVALID.
  */
 int export_check(const char *to, bool stdout_is_free, struct err *err) MUST_CHECK;
 
-/* Whether that is where it goes. */
+/* Whether the destination is standard output. */
 bool export_is_stream(const char *to);
 
 /* Whole and durable when it returns 0; what was there stays otherwise. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* follow.h - what a bake of the daemon writes, as it writes it. */
+/* follow.h - the log of a bake of the daemon, as it is written. */
 #pragma once
 
 #include "api/cli.h"
 #include "layers/base/sink.h"
 
-/* Whether what logs are asked of is a bake's id, and nothing in the store. */
+/* Whether `hearth logs` was given a bake's id, and nothing of the store. */
 bool follow_is_bake(const char *name);
 
 /*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.h - whom a request thinks that it talks to.
+ * host.h - the host that a request is addressed to.
  *
- * A page of somebody else's may resolve its own name to our address, and is then
- * of our origin to the browser. Such a request has that name as its Host: only
- * addresses, localhost and the names that the operator gave are ours.
+ * A hostile page may let its own name resolve to our address (DNS rebinding),
+ * and is then of our origin to the browser. Its requests have that name as
+ * their Host; only addresses, localhost and the names that the operator gave
+ * are ours.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inlet.h - a body on its way from the thread that receives it, which may not
- * wait, to the one that reads it, which may.
+ * inlet.h - a body between the thread that receives it, which must not wait,
+ * and the one that reads it, which may.
  *
  * At most INLET_BYTES of it are in memory: what does not fit stays with the
  * client, until `room` is called because something was read.
@@ -26,7 +26,7 @@ struct inlet {
 	size_t head;
 	size_t used;
 	size_t lent;    /* of used: what the reader still looks at */
-	bool full;      /* the writer was refused, and waits for room */
+	bool full;      /* the writer waits for room */
 	bool finished;  /* all of it was offered */
 	bool abandoned; /* nobody reads any more */
 	struct err why; /* the writer's, where the body ended too early */
@@ -35,7 +35,10 @@ struct inlet {
 void inlet_init(struct inlet *inlet, void (*room)(struct inlet *inlet), void *ctx);
 void inlet_done(struct inlet *inlet);
 
-/* How much was taken; room is called before more is. All of it, once nobody reads. */
+/*
+ * Returns how much was taken; if not all, room is called before more can be.
+ * Once nobody reads, all is taken.
+ */
 size_t inlet_offer(struct inlet *inlet, struct str bytes);
 void inlet_finish(struct inlet *inlet);
 void inlet_fail(struct inlet *inlet, enum err_kind kind, const char *why);

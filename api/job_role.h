@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * job_role.h - the roles of the program `hearth` itself: `hearth role NAME` is
- * started by the daemon, and by nobody else; no help speaks of it.
+ * started by the daemon only, and is not in --help.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 #define LISTEN_TEXT_MAX ((size_t)300)
 
 /*
- * "HOST:PORT", "[ADDRESS]:PORT" or ":PORT" for every address; port 0 is any that
- * is free. *text_out is the address that it became, as a URL has it. Returns the
+ * "HOST:PORT", "[ADDRESS]:PORT" or ":PORT" for every address; port 0 is any
+ * that is free. out is the address that it became, as a URL has it. Returns the
  * descriptor; ERR_CONFLICT where somebody else listens there.
  */
 int listen_tcp(const char *text, char out[static LISTEN_TEXT_MAX], struct err *err) MUST_CHECK;

@@ -2,9 +2,9 @@
 /*
  * log_stream.h - what a bake wrote, as the body of an answer.
  *
- * One that is followed ends with its bake. Of one step it is what stands between
- * that step's line and the next one's, in every attempt: a line of the log that
- * looks like such a line is taken for one.
+ * A followed log ends with its bake. The log of one step is what stands between
+ * that step's line and the next one's, in every attempt; output that looks like
+ * such a line is taken for one.
  */
 #pragma once
 

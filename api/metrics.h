@@ -3,9 +3,9 @@
  * metrics.h - what a daemon counts, in Prometheus' text.
  *
  * Counters are interface: their names are in one table (metrics.c), tests read
- * them, and one that was published does not change its meaning. What others know
- * better, the length of a queue or the size of a file, they are asked for when
- * the page is made.
+ * them, and one that was published does not change its meaning. What is not
+ * counted here, such as the length of a queue, is asked of a source when the
+ * page is made.
  *
  * Threads: all calls may race, but sources are added before the first page.
  */
@@ -28,7 +28,7 @@ enum metric {
 	METRICS,
 };
 
-/* What takes how long. */
+/* What is timed. */
 enum metric_timer {
 	METRIC_READ_TIME,
 	METRIC_WRITE_TIME,

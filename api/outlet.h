@@ -2,10 +2,10 @@
 /*
  * outlet.h - a stream to a reader who may be slow, or gone.
  *
- * Writing blocks for as long as the reader takes, but not once the cancel is
- * raised: what the reader does not take at once is then dropped, so that a
- * bake whose display nobody reads can still be ended, and clean up. Lines are
- * written whole.
+ * Writing blocks for as long as the reader takes, until the cancel is raised;
+ * after that, what the reader does not take at once is dropped, so that a bake
+ * whose display nobody reads can still end and clean up. Lines are written
+ * whole.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_option.h - --limit and --cursor, of what the daemon lists a page at a time. */
+/* page_option.h - --limit and --cursor, for the daemon's lists. */
 #pragma once
 
 #include "api/cli.h"
@@ -11,9 +11,9 @@
 		"cursor", "TEXT", "go on where an earlier page ended, by its `next`", false \
 	}
 
-/* Into a request's members; with the agent's, where one is named. */
+/* Set them in a request; and the agent's id or slug, where one is named. */
 int page_option_read(const struct cli *cli, const char *agent, json_t *args, struct err *err)
 	MUST_CHECK;
 
-/* Where there is more, for those who read no JSON. */
+/* Say how to get the next page, if there is one. */
 void page_option_print_next(const json_t *page);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plane.h - what goes on behind the daemon's methods: the queue and its bakes, and
- * who is told of what they do.
+ * plane.h - what runs behind the daemon's methods: the queue and its bakes, and
+ * the waking of those who wait for them.
  *
- * Requests wait for an agent by its id, and for events by PLANE_EVENTS: these are
- * topics (layers/base/http.h). All of the queue's work shows as changes of an
- * agent, what steps write included; each commit that appended an event wakes
- * those who wait for events and for the agent that it is about.
+ * Requests wait for an agent by its id, and for events by PLANE_EVENTS: these
+ * are topics (layers/base/http.h). The queue reports all of its work, steps'
+ * output included, as changes of an agent; each commit that appended an event
+ * wakes those who wait for events, and for the agent that it is about.
  *
  * Threads: plane_start() and plane_stop() are the main thread's; the callbacks
  * come from those that commit.
@@ -43,10 +43,10 @@ struct plane {
 int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
 		struct server *server, struct err *err) MUST_CHECK;
 
-/* Let what runs end for so long, and put back what does not. */
+/* Give running bakes so long to end, and put back those that do not. */
 void plane_stop(struct plane *plane, int64_t grace_ms);
 
-/* A version that is synced, and whether it has an image to be baked. */
+/* A version that is synced, and whether it has an image to bake. */
 struct plane_version {
 	struct plane *plane;
 	bool has_image;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.h - threads for what may take its time, as many as there is work for.
+ * pool.h - threads for jobs that may block, as many as there are jobs.
  *
  * A thread that finds nothing to do for POOL_IDLE_MS ends, so a daemon at rest
  * has none.
@@ -18,7 +18,7 @@
 
 struct pool;
 
-/* Embedded in what is to be done; borrowed until run() was called for it. */
+/* Embedded in the job's own struct; borrowed until run() is called. */
 struct pool_job {
 	void (*run)(struct pool_job *job);
 	struct pool_job *next;
@@ -29,5 +29,5 @@ struct pool *pool_new(void);
 /* False: too much waits already, or no thread could be started. */
 bool pool_submit(struct pool *pool, struct pool_job *job);
 
-/* Wait until all was done that was submitted, and end all threads. */
+/* Wait until all submitted jobs are done, and end the threads. */
 void pool_free(struct pool *pool);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.h - what a person, a pipe or a program sees of a bake, on standard
- * error; standard output is for the result.
+ * progress.h - the progress of a bake for a person, a pipe or a program, on
+ * standard error; standard output is for the result.
  *
- *	tty    a live display: steps, bytes, times, the tail of the running log
- *	plain  one line an event, every line of the log
- *	json   one JSON object a line
+ * 	tty    a live display: steps, bytes, times, the tail of the running log
+ * 	plain  one line an event, every line of the log
+ * 	json   one JSON object a line
  *
- * A display is told events in one thread; it may draw in another of its own.
- * It waits for a reader who is slow until the cancel is raised (outlet.h), and
- * goes on without one who left.
+ * A display gets events in one thread; it may draw in another of its own. It
+ * waits for a slow reader until the cancel is raised (outlet.h), and goes on
+ * without one who has left.
  */
 #pragma once
 

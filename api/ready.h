@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ready.h - whether the daemon can do what it is there for, and how full its disk is. */
+/* ready.h - whether the daemon can work, and how full its disk is. */
 #pragma once
 
 #include "layers/store.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registries.h - what the configuration says of registries, for one command:
- * who is spoken to in plain HTTP, and which mirrors are asked first, with what
- * the user's files say of their credentials.
+ * registries.h - the configuration of registries, for one command: hosts in
+ * plain HTTP, and mirrors with their credentials from the user's files.
  */
 #pragma once
 
@@ -19,9 +18,9 @@ struct registries {
 };
 
 /*
- * Credentials are looked for where a mirror is of the registry that the
- * reference (text) names: others are asked anonymously. The cli's configuration
- * is borrowed.
+ * Credentials are looked up for the mirrors of the registry that the reference
+ * (text) names; others are asked anonymously. The cli's configuration is
+ * borrowed.
  */
 int registries_open(const struct cli *cli, struct str text, struct registries *out, struct err *err)
 	MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* role.h - what the programs behind hearth have in common: one process, one role. */
+/* role.h - the main() of the programs behind hearth: one process, one role. */
 #pragma once
 
 #include <stddef.h>

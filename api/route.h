@@ -3,10 +3,11 @@
  * route.h - the methods that can be called over HTTP: /v1/NAME.
  *
  * A method is a row of a table. Its parameters are listed, so that a request is
- * judged before the method is called: a key that is none is InvalidArgument with
- * the nearest, as is another type. By POST they are a JSON object; what only
- * reads may be asked by GET, with the same names in the query. Where the body is
- * a stream or a document of its own, they stand in the query, too.
+ * checked before the method is called: an unknown key is InvalidArgument with
+ * the nearest known one, and so is a wrong type. By POST they are a JSON
+ * object; methods that only read take GET, too, with the same names in the
+ * query, and where the body is a stream or a document of its own the query has
+ * them as well.
  *
  * A method answers by call->result, which is sent as JSON with status 200; by
  * route_answer_tagged(); or by the response itself. An error goes out as
@@ -84,10 +85,10 @@ int route_read_args(struct call *call, struct err *err) MUST_CHECK;
 /* Read the arguments, call the method, and make its answer. */
 void route_answer(struct call *call);
 
-/* Forget what the call made; for the next try of one that waits, too. */
+/* Release what the call made; also before the next try of a call that waits. */
 void route_clear(struct call *call);
 
-/* One more member of the error that the method is about to return. value is taken over. */
+/* Add a member to the error that the method is about to return. value is taken over. */
 void route_add_detail(struct call *call, const char *name, json_t *value);
 
 /* Set call->until_ms, at the first try. */
@@ -98,8 +99,8 @@ void route_set_deadline(struct call *call, int64_t wait_ms);
 struct str route_make_etag(struct str text, char out[static ROUTE_ETAG_MAX]);
 
 /*
- * Answer this JSON with its entity tag (with quotes), or 304 where the client has
- * it. wait is NULL, or what to wait for before that is said.
+ * Answer this JSON with its entity tag (with quotes), or 304 where the client
+ * has it already. wait is NULL, or what to wait for before a 304.
  */
 void route_answer_tagged(struct call *call, struct str json, struct str etag,
 			 const struct http_wait *wait);

@@ -12,7 +12,7 @@ extern const struct routes routes_sessions; /* sessions.* */
 extern const struct routes routes_server;   /* server.* */
 extern const struct routes routes_tokens;   /* tokens.* */
 
-/* What server.info says. */
+/* The answer of server.info. */
 int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err) MUST_CHECK;
 
 /* All of them; ends with NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* send.h - have hearth-puller bring an image to a registry, and show how that goes. */
+/* send.h - have hearth-puller push an image to a registry, and show its progress. */
 #pragma once
 
 #include "api/access.h"
@@ -22,8 +22,8 @@ int send_image(const struct send *send, struct err *err) MUST_CHECK;
 
 /*
  * The same to several references (text), with the credentials that files and
- * helpers have for each. What can be pushed is; the error says where to, and
- * what else went wrong first. send's reference and credentials are not used.
+ * helpers have for each. All are tried; the error says where the image went, and what failed first.
+ * send's reference and credentials are not used.
  */
 int send_image_to_all(const struct send *send, const struct str *texts, size_t count,
 		      struct err *err) MUST_CHECK;

@@ -20,7 +20,7 @@
 
 #include "layers/base/http.h"
 
-#define SERVER_HEAD_BYTES ((size_t)12 * 1024) /* also what a connection may occupy */
+#define SERVER_HEAD_BYTES ((size_t)12 * 1024) /* also the memory of a connection */
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 4
@@ -54,21 +54,21 @@ int server_new(const struct server_options *options, struct server **out, struct
 int server_listen(struct server *server, struct server_listener *listener, struct err *err)
 	MUST_CHECK;
 
-/* Something happened to a topic (http_topic()): look again, all who wait for it. */
+/* Something happened to a topic (http_topic()): wake all who wait for it. */
 void server_wake(struct server *server, uint64_t topic);
 
 /*
- * Take no more connections, let those who wait answer now, and wait until all
- * requests are answered. False: some are not, by the deadline.
+ * Take no more connections, end all waiting, and wait until all requests are
+ * answered. False: some were not in time.
  */
 bool server_drain(struct server *server, int64_t timeout_ms);
 
-/* Close all connections and end all threads. After server_drain() that was true. */
+/* Close all connections and end all threads. Only after server_drain() returned true. */
 void server_free(struct server *server);
 
 struct server_load {
 	size_t connections;
 	size_t requests; /* that are not answered yet */
-	size_t waiting;  /* of these: that wait for a topic */
+	size_t waiting;  /* of these: those that wait for a topic */
 };
 struct server_load server_load(struct server *server);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token.h - who may ask the daemon for what.
+ * token.h - tokens: who may ask the daemon for what.
  *
- * A token is "hth_" and 43 characters of base64url, 32 random bytes; it is told
- * once, when it is made, and only its SHA-256 is kept. Its scopes are "admin",
- * "operate" or "read", each of which includes the next, and "pull", "push" and
- * "delete" with or without ":GLOB" of repositories.
+ * A token is "hth_" and 43 characters of base64url, 32 random bytes; it is
+ * shown once, when it is made, and only its SHA-256 is kept. Its scopes are
+ * "admin", "operate" or "read", each of which includes the next, and "pull",
+ * "push" and "delete" with or without ":GLOB" of repositories.
  *
- * Table `tokens`: the SHA-256 in hex -> {v, id, name, scopes, atMs}. Who guesses
- * a key bit by bit guesses a hash, and knows no token that has it.
+ * Table `tokens`: the SHA-256 in hex -> {v, id, name, scopes, atMs}. Even if
+ * the look-up's timing gave a key away bit by bit, that would be a hash, and no
+ * token.
  */
 #pragma once
 
@@ -42,12 +43,12 @@ const char *token_level_name(enum token_level level);
 
 /*
  * Make a token in this transaction. scopes are the user's words, an array of
- * strings: ERR_INVALID where one is no scope. *secret is what to tell.
+ * strings: ERR_INVALID where one is no scope. *secret is the token to show.
  */
 int token_create(struct meta *meta, struct str name, const json_t *scopes, struct secret *secret,
 		 struct token *out, struct err *err) MUST_CHECK;
 
-/* 1 it is one, 0 it is none, -1. */
+/* 1 it is a token, 0 it is none, -1. */
 int token_find(struct meta *meta, struct str secret, struct token *out, struct err *err) MUST_CHECK;
 
 /* Newest first; fn may not write. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upkeep.h - what a daemon does for its store by itself: old events go, and what
- * nothing needs is collected by the configuration's policy (bake/gc.h), each hour
- * and whenever space is short.
+ * upkeep.h - what a daemon does for its store by itself: it removes old events,
+ * and collects by the configuration's policy (bake/gc.h), each hour and
+ * whenever space is short.
  *
- * Threads: one of its own. What goes wrong there is in the log.
+ * Threads: one of its own. Its errors are logged.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct upkeep;
 int upkeep_start(struct store *store, const struct config *config, struct upkeep **out,
 		 struct err *err) MUST_CHECK;
 
-/* Soon, whatever it is at. NULL is nothing to stop. */
+/* Stop it soon, whatever it is doing. NULL is ignored. */
 void upkeep_stop(struct upkeep *upkeep);
 
 /* Remove the events that the configuration does not keep, unless it is cancelled. */

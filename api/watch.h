@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - who waits, for what and how long; and which connection has had
- * its time.
+ * watch.h - waiting requests, and the deadlines of connections.
  *
- * A waiter is a request that was put aside until its topic changes, its deadline
- * passes or its client goes; a link is a connection that must show something by
- * its deadline, or is shut. One thread looks after all of both.
+ * A waiter is a request that was put aside until its topic changes, its
+ * deadline passes or its client goes; a link is a connection that must show
+ * something by its deadline, or is shut. One thread looks after all of them.
  *
- * Nothing is missed: who looks at a state takes watch_mark() before it looks, and
- * watch_park() refuses what has changed since.
+ * No change is missed: a caller takes watch_mark() before he looks at a state,
+ * and watch_park() refuses if the topic has changed since.
  *
  * Ownership: waiters and links are embedded in what waits; a waiter is listed
- * from watch_park() until resume, which is called once for it, by some thread.
+ * from watch_park() until resume is called for it, once, by some thread.
  *
  * Threads: all calls may race. suspend and resume are called under the lock of
  * the watch, and must not call it.
@@ -34,8 +33,8 @@ enum watch_why {
 struct waiter {
 	int fd; /* of its connection */
 	struct http_wait wait;
-	enum watch_why why; /* it was resumed */
-	bool job;           /* a job is at it: nothing but watch_wake_one() resumes it */
+	enum watch_why why; /* why it was resumed */
+	bool job;           /* a job works on it: only watch_wake_one() resumes it */
 	bool listed;
 	bool woken; /* by watch_wake_one(), before it was parked */
 	struct waiter *next;
@@ -58,11 +57,11 @@ struct watch_calls {
 
 int watch_start(const struct watch_calls *calls, struct watch **out, struct err *err) MUST_CHECK;
 
-/* Nobody waits any more, nor will; links are still looked after. */
+/* End all waiting, now and later; links are still looked after. */
 void watch_end_waiting(struct watch *watch);
 void watch_stop(struct watch *watch);
 
-/* The moment, for watch_park(). */
+/* The present moment, for watch_park(). */
 uint64_t watch_mark(struct watch *watch);
 
 /*
