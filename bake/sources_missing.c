@@ -10,19 +10,39 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
+#define SOURCES_WHERE_MAX (PATH_TEXT_MAX - 64) /* with words around it, a text */
+
+/* Where a directory is, into space; empty where that is not known. */
+static struct str sources_where(int fd, char space[static SOURCES_WHERE_MAX])
 {
 	char link[64];
-	char path[PATH_TEXT_MAX - 64];
 	ssize_t n;
 
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, space, SOURCES_WHERE_MAX);
+	return (struct str){space, n > 0 ? (size_t)n : 0};
+}
+
+/* A tar that was unpacked in the store: nobody knows it by that place. */
+static bool sources_is_tar(const struct context_sources *spec, struct str where)
+{
+	char space[SOURCES_WHERE_MAX];
+
+	return spec->store &&
+	       str_starts(where, sources_where(store_dirfd(spec->store, STORE_TREES), space));
+}
+
+void sources_show_root(const struct context_sources *spec, char text[static PATH_TEXT_MAX])
+{
+	char space[SOURCES_WHERE_MAX];
+	struct str where = {NULL, 0};
+
 	text[0] = '\0';
-	if (spec->image)
-		return;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", spec->fd);
-	n = readlink(link, path, sizeof(path));
-	if (n > 0)
-		(void)snprintf(text, PATH_TEXT_MAX, " (the context is %.*s)", (int)n, path);
+	if (!spec->image)
+		where = sources_where(spec->fd, space);
+	if (where.len > 0)
+		(void)snprintf(text, PATH_TEXT_MAX, " (the context is " STR_FMT ")",
+			       STR_ARG(sources_is_tar(spec, where) ? STR("a tar") : where));
 }
 
 static const char *sources_name_root(const struct context_sources *spec)

@@ -150,5 +150,7 @@ chmod 000 "$context/other"
 same "what COPY does not name is not looked at" "$(bake "$work/s.json" --context "$context") $(cached)" "$image 1"
 spec "$work/t.json" scratch "COPY scr /srv/"
 refused "a missing source names the nearest name" 66 'did you mean src' hearth bake "$work/t.json" --context "$context"
+refused "also in a tar, whose place in the store is no name" 66 'did you mean src\? \(the context is a tar\)' \
+	hearth bake "$work/t.json" --context "$digest"
 nothing_left "nothing is left over"
 finish
