@@ -106,10 +106,11 @@ tar("link", ("out", tarfile.SYMTYPE, sys.argv[1]), ("out/escaped", tarfile.REGTY
 tar("hard", ("h", tarfile.LNKTYPE, "../../../../../etc/passwd"))
 PY
 spec "$work/all.json" scratch "COPY . /srv/"
-for name in dots root hard; do
+for name in dots hard; do
 	refused "a hostile name: $name" 65 'context' hearth bake "$work/all.json" --context "$work/$name.tar"
 done
 hearth bake "$work/all.json" --context "$work/link.tar" >/dev/null 2>&1 || true
+check "an absolute name begins at the context" bake "$work/all.json" --context "$work/root.tar"
 check "nothing has left its directory" test ! -e "$work/escaped" -a ! -e /escaped -a ! -e "$work/data/escaped"
 
 # What was read is remembered, and a bake that finds everything writes nothing.
