@@ -27,9 +27,11 @@ http {{
 }}
 """
 
-# Each request asks for another agent.
-ANY = """request = function()
-	return wrk.format("GET", "/v1/agents.imageStatus?id=agent-" .. math.random(0, {count} - 1))
+# Each request asks for another agent, by its id.
+ANY = """local ids = {{}}
+for id in io.lines("{ids}") do ids[#ids + 1] = id end
+request = function()
+	return wrk.format("GET", "/v1/agents.imageStatus?id=" .. ids[math.random(#ids)])
 end
 """
 
@@ -123,12 +125,12 @@ def start_nginx(bench, text):
 
 
 def filled(bench, count):
-    """A store of so many agents, written in memory, where a commit costs least."""
-    data = bench.fresh("agents") / "data"
+    """A store of so many agents, written in memory, where a commit costs least; and a file of their ids."""
+    work = bench.fresh("agents")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
-        run(bench.build / "tests/bench/bench.many_agents", f"{memory}/data", count)
-        shutil.copytree(f"{memory}/data", data)
-    return data
+        (work / "ids").write_text(said(bench.build / "tests/bench/bench.many_agents", f"{memory}/data", count))
+        shutil.copytree(f"{memory}/data", work / "data")
+    return work / "data", work / "ids"
 
 
 def rates(samples):
@@ -141,7 +143,7 @@ def percentiles(samples):
 
 def serve(bench):
     """What a poller asks, with a token, and what connections cost that wait."""
-    daemon = Served(bench, filled(bench, 1000))
+    daemon = Served(bench, filled(bench, 1000)[0])
     asked = "/v1/agents.imageStatus?id=agent-999"
     answer, text = daemon.ask("GET", asked)
     idle = [daemon.resident()]
@@ -164,9 +166,10 @@ def agents(bench):
     """Any of 100,000 agents is asked for, beside any of 1,000."""
     sides = {}
     for name, count in (("hearth", 100000), ("1,000 agents", 1000)):
-        script = bench.work / f"any-{count}.lua"
-        script.write_text(ANY.format(count=count))
-        daemon = Served(bench, filled(bench, count))
+        data, ids = filled(bench, count)
+        script = data.parent / "any.lua"
+        script.write_text(ANY.format(ids=ids))
+        daemon = Served(bench, data)
         sides[name] = lambda daemon=daemon, script=script: daemon.wrk(script=script)
     samples = bench.turns(max(3, bench.args.runs // 3), **sides)
     bench.row("imageStatus of any of 100,000 agents", rates(samples),

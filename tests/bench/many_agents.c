@@ -2,7 +2,8 @@
 /*
  * many_agents.c - what the bench of the daemon needs of a store.
  *
- *	many_agents DIR N    agent-0 to agent-(N-1), each with a version that is ready
+ *	many_agents DIR N    agent-0 to agent-(N-1), each with a version that is
+ *	                     ready; prints their ids
  */
 #include "bake/agent.h"
 #include "bake/status.h"
@@ -37,7 +38,10 @@ static int sync_one(struct store *store, uintmax_t n, struct err *err)
 		       "\"image\":{\"base\":\"scratch\",\"steps\":[\"ENV N=%ju\"]}}}",
 		       n, n);
 	sync.text = str_of(text);
-	return agent_sync(store, &sync, &synced, err);
+	if (agent_sync(store, &sync, &synced, err) < 0)
+		return -1;
+	(void)puts(synced.agent.id);
+	return 0;
 }
 
 int main(int argc, char **argv)
