@@ -49,13 +49,15 @@ for n in $(seq 20); do
 done
 check "a disk that is full of what is tagged ends the bakes" test "$n" -lt 20
 holds "by a sentence that says what to do" "$(cat "$work/bake.log")" 'hearth gc --all'
+hearth rm "tagged:$((n - 1))" "tagged:$((n - 2))" >/dev/null
+check "what is untagged makes room for another" bake_new another --tag another:1
 dd if=/dev/zero of="$work/mnt/filler" bs=1M 2>/dev/null || true
 dd if=/dev/zero of="$work/mnt/filler" bs=4k oflag=append conv=notrunc 2>/dev/null || true
 check "the last byte is taken" test "$(available)" -lt 4096
 check "a collection says what it would do on a full disk" hearth gc --all --dry-run
 check "and does it" hearth gc --all --max-size 1
 check "which gives trees back, but for its own reserve" test "$(available)" -gt 4000000
-check "then a tag can be taken away" hearth rm "tagged:$((n - 1))"
+check "then a tag can be taken away" hearth rm another:1 "tagged:$((n - 3))"
 rm "$work/mnt/filler"
 check "and a bake works" bake_new again
 check "what stayed is whole" whole tagged:1
