@@ -7,6 +7,7 @@
 #include "api/registries.h"
 #include "api/send.h"
 #include "api/settings.h"
+#include "bake/agent_tag.h"
 #include "bake/convert_request.h"
 #include "layers/lease.h"
 #include "registry/tag.h"
@@ -85,13 +86,17 @@ static int copy_log_in(struct copy *copy, struct base_request *request, struct e
 /* An image of our own is here and nowhere else: 1, 0, -1. */
 static int copy_find_own(struct copy *copy, const struct platform *platform, struct err *err)
 {
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
 	AUTO(meta) struct meta *meta = NULL;
+	struct reference from;
 	struct tag tag;
 	int found;
 
 	if (meta_begin(copy->store, META_READ, &meta, err) < 0)
 		return -1;
 	found = tag_find(meta, buf_str(&copy->from), platform, &tag, err);
+	if (found == 0 && reference_parse(buf_str(&copy->from), &from, err) == 0)
+		found = agent_tag_find(meta, &from, platform, &name, &tag, err);
 	if (found < 1 || tag.pulled)
 		return found < 0 ? -1 : 0;
 	copy->image = copy_all(copy) ? tag.target : tag.manifest;

@@ -3,6 +3,7 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "api/lookup.h"
+#include "bake/agent_tag.h"
 #include "bake/gc.h"
 #include "layers/base/array.h"
 #include "registry/tag.h"
@@ -76,6 +77,11 @@ static int rm_resolve(struct cmd_rm *cmd, struct meta *meta, const char *text, s
 	wanted.reference = buf_str(&canonical);
 	if (tag_each(meta, rm_consider, &wanted, err) < 0)
 		return -1;
+	if (found == 0 && wanted.found == 0 && agent_tag_name(&reference, &canonical)) {
+		wanted.reference = buf_str(&canonical);
+		if (tag_each(meta, rm_consider, &wanted, err) < 0)
+			return -1;
+	}
 	return found == 1 || wanted.found > 0 ? 0 : rm_unknown(text, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/lookup.h"
 
+#include "bake/agent_tag.h"
 #include "bake/image.h"
 #include "layers/blob.h"
 #include "registry/closure.h"
@@ -80,6 +81,15 @@ struct lookup_wish {
 	struct buf *name;
 };
 
+static int lookup_tag_named(struct meta *meta, struct lookup_wish *wish, struct err *err)
+{
+	int found = tag_find(meta, buf_str(wish->name), &wish->platform, &wish->found, err);
+
+	if (found == 0 && wish->any_platform)
+		found = tag_find_only(meta, buf_str(wish->name), &wish->found, err);
+	return found;
+}
+
 static int lookup_tag(struct meta *meta, struct lookup_wish *wish, struct err *err)
 {
 	struct reference reference;
@@ -88,9 +98,9 @@ static int lookup_tag(struct meta *meta, struct lookup_wish *wish, struct err *e
 	if (reference_parse(str_of(wish->text), &reference, err) < 0 ||
 	    reference_format(&reference, wish->name, err) < 0)
 		return -1;
-	found = tag_find(meta, buf_str(wish->name), &wish->platform, &wish->found, err);
-	if (found == 0 && wish->any_platform)
-		found = tag_find_only(meta, buf_str(wish->name), &wish->found, err);
+	found = lookup_tag_named(meta, wish, err);
+	if (found == 0 && agent_tag_name(&reference, wish->name))
+		found = lookup_tag_named(meta, wish, err);
 	return found;
 }
 

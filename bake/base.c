@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/base.h"
 
+#include "bake/agent_tag.h"
 #include "bake/gc.h"
 
 #include "layers/blob.h"
@@ -189,6 +190,31 @@ static int base_load_held(struct store *store, const struct digest *digest,
 	return 1;
 }
 
+/* The registry's answer was that it has no such image, at least for us. */
+static bool base_is_refused(const struct err *err)
+{
+	return err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAUTHORIZED ||
+	       err->kind == ERR_DENIED;
+}
+
+/* Where the registry has no such image, an agent's of that name: 1, else -1 and why. */
+static int base_find_agent(struct store *store, const struct reference *reference,
+			   const struct platform *platform, struct tag *out, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	AUTO(meta) struct meta *meta = NULL;
+	const struct err why = *err;
+	struct err ignored;
+
+	if (meta_begin(store, META_READ, &meta, &ignored) < 0 ||
+	    agent_tag_find(meta, reference, platform, &name, out, &ignored) != 1)
+		return -1;
+	if (base_is_refused(&why))
+		return 1;
+	return err_set(err, why.kind, "%s; the agent's image of that name is " STR_FMT, why.text,
+		       STR_ARG(buf_str(&name)));
+}
+
 /* Its documents alone, most likely: 1 they came, 0 nobody has them any more, -1. */
 static int base_pull_digest(const struct bake_options *options, const struct asker *asker,
 			    const struct reference *reference, const struct platform *platform,
@@ -204,10 +230,7 @@ static int base_pull_digest(const struct bake_options *options, const struct ask
 	request.reference = buf_str(&text);
 	if (base_pull(options, asker, &request, err) == 0)
 		return 1;
-	return err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAUTHORIZED ||
-			       err->kind == ERR_DENIED
-		       ? 0
-		       : -1;
+	return base_is_refused(err) ? 0 : -1;
 }
 
 /*
@@ -286,10 +309,13 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 						     .platform = spec->platform};
 
 		*out_cached = false;
-		if (base_pull(options, asker, &request, err) < 0)
+		held = base_pull(options, asker, &request, err) < 0
+			       ? base_find_agent(options->store, &reference, &spec->platform, &tag,
+						 err)
+			       : base_find_tag(options->store, &reference, buf_str(&text),
+					       &spec->platform, &tag, err);
+		if (held < 0)
 			return -1; /* it says what it pulled */
-		held = base_find_tag(options->store, &reference, buf_str(&text), &spec->platform,
-				     &tag, err);
 	}
 	if (held == 0)
 		return err_set(err, ERR_CONFLICT, "base " STR_FMT ": it changed while it was read",

@@ -127,7 +127,7 @@ struct job_names {
 	bool latest; /* no later version has an image */
 };
 
-/* `<slug>:<version>` as the store's tags have it. */
+/* `<slug>:<version>` as the store's tags have it (agent_tag.h). */
 int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err) MUST_CHECK;
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_publish.c - a job's image becomes known, and gets its names. */
+#include "bake/agent_tag.h"
 #include "bake/image.h"
 #include "bake/job.h"
 #include "bake/pushes.h"
@@ -85,18 +86,12 @@ static int publish_drafts(struct publication *publication, struct err *err)
 			     publication->key_count, err);
 }
 
-/* As `<slug>:<tag>` is read where it names an image; a slug may be what a transport is called. */
-static int publish_format_name(struct str slug, const char *text, struct buf *out, struct err *err)
-{
-	return buf_addf(out, err, "docker.io/library/" STR_FMT ":%s", STR_ARG(slug), text);
-}
-
 int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, version);
-	return publish_format_name(slug, text, out, err);
+	return agent_tag_format(slug, str_of(text), out, err);
 }
 
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
@@ -116,7 +111,7 @@ int job_name_image(struct meta *meta, const struct digest *image, const struct p
 	if (!names->latest)
 		return 0;
 	buf_clear(&name);
-	if (publish_format_name(names->slug, "latest", &name, err) < 0)
+	if (agent_tag_format(names->slug, STR("latest"), &name, err) < 0)
 		return -1;
 	return tag_put(meta, buf_str(&name), &tag, err);
 }

@@ -84,9 +84,29 @@ static int play_log(void)
 	return 0;
 }
 
+/* A registry that has nothing, unless it is not reached: a base called away is. */
+static int play_pull(void)
+{
+	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
+	AUTO(json) json_t *answer = NULL;
+	struct err why = {0};
+	enum wire_type type;
+	struct err err;
+
+	if (wire_receive(WORK_FD_ASKER, NULL, &type, &payload, &err) != 1)
+		return 3;
+	if (memmem(payload.ptr, payload.len, "away", 4))
+		(void)err_set(&why, ERR_REMOTE, "nobody answers");
+	else
+		(void)err_set(&why, ERR_UNAUTHORIZED, "no such repository");
+	answer = wire_error(&why, 0);
+	return wire_send_json(WORK_FD_ASKER, WIRE_ERROR, answer, &err) < 0 ? 3 : 0;
+}
+
 static int play_job(void)
 {
-	static const struct job_host host = {.access = play_access};
+	static const struct job_host host = {.access = play_access,
+					     .puller_path = "/proc/self/exe"};
 	auto_buf struct buf payload = BUF_INIT(WIRE_PAYLOAD_MAX);
 	AUTO(json) json_t *request = NULL;
 	char peek[4096];
@@ -224,9 +244,76 @@ static void a_job_bakes_and_its_image_is_known_when_it_is_published(void **state
 	assert_int_equal(image.size, scene.end.result->size);
 	assert_true(str_equal(image.slug, STR("a")));
 	assert_true(str_equal(image.base, STR("scratch")));
-	assert_true(is_named(&scene, "docker.io/library/a:3"));
-	assert_true(is_named(&scene, "docker.io/library/a:latest"));
+	assert_true(is_named(&scene, "localhost/a:3"));
+	assert_true(is_named(&scene, "localhost/a:latest"));
 	scene_close(&scene);
+}
+
+static void publish_agent(struct scene *scene, const struct store_fixture *fixture,
+			  const char *slug)
+{
+	scene_open(scene, fixture, ENV_SPEC);
+	scene_start(scene);
+	scene_listen(scene);
+	publish(scene, (struct job_names){str_of(slug), 1, true});
+}
+
+static void bake_on(struct scene *scene, const struct store_fixture *fixture, const char *base)
+{
+	static char spec[256];
+
+	(void)snprintf(spec, sizeof(spec),
+		       "{\"slug\":\"b\",\"sandbox\":{\"image\":{\"base\":\"%s\"}}}", base);
+	scene_open(scene, fixture, spec);
+	scene_start(scene);
+	scene_listen(scene);
+}
+
+static void a_base_is_an_agents_image_by_its_own_name(void **state)
+{
+	struct scene first;
+	struct scene second;
+
+	publish_agent(&first, *state, "a");
+	bake_on(&second, *state, "localhost/a:1");
+	assert_int_equal(second.end.kind, JOB_RESULT);
+	assert_true(digest_equal(&second.end.result->base, &first.end.result->image));
+	scene_close(&first);
+	scene_close(&second);
+}
+
+static void a_short_name_is_an_agents_where_the_registry_has_none(void **state)
+{
+	struct scene first;
+	struct scene second;
+
+	publish_agent(&first, *state, "a");
+	bake_on(&second, *state, "a");
+	assert_int_equal(second.end.kind, JOB_RESULT);
+	assert_true(digest_equal(&second.end.result->base, &first.end.result->image));
+	scene_close(&second);
+	bake_on(&second, *state, "a:2");
+	assert_int_equal(second.end.kind, JOB_ERROR);
+	assert_int_equal(second.end.error->why.kind, ERR_UNAUTHORIZED);
+	scene_close(&second);
+	bake_on(&second, *state, "docker.io/other/a:1");
+	assert_int_equal(second.end.error->why.kind, ERR_UNAUTHORIZED);
+	scene_close(&first);
+	scene_close(&second);
+}
+
+static void an_agent_takes_no_registrys_name_while_that_is_not_reached(void **state)
+{
+	struct scene first;
+	struct scene second;
+
+	publish_agent(&first, *state, "away");
+	bake_on(&second, *state, "away");
+	assert_int_equal(second.end.kind, JOB_ERROR);
+	assert_int_equal(second.end.error->why.kind, ERR_REMOTE);
+	assert_non_null(strstr(second.end.error->why.text, "localhost/away:latest"));
+	scene_close(&first);
+	scene_close(&second);
 }
 
 static void publishing_twice_is_as_once(void **state)
@@ -254,8 +341,8 @@ static void an_older_version_does_not_become_latest(void **state)
 	scene_start(&scene);
 	scene_listen(&scene);
 	publish(&scene, (struct job_names){STR("a"), 1, false});
-	assert_true(is_named(&scene, "docker.io/library/a:1"));
-	assert_false(is_named(&scene, "docker.io/library/a:latest"));
+	assert_true(is_named(&scene, "localhost/a:1"));
+	assert_false(is_named(&scene, "localhost/a:latest"));
 	scene_close(&scene);
 }
 
@@ -267,7 +354,7 @@ static void a_slug_may_be_what_a_transport_is_called(void **state)
 	scene_start(&scene);
 	scene_listen(&scene);
 	publish(&scene, (struct job_names){STR("oci"), 1, true});
-	assert_true(is_named(&scene, "docker.io/library/oci:1"));
+	assert_true(is_named(&scene, "localhost/oci:1"));
 	scene_close(&scene);
 }
 
@@ -456,6 +543,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		fixture_test(a_job_bakes_and_its_image_is_known_when_it_is_published),
+		fixture_test(a_base_is_an_agents_image_by_its_own_name),
+		fixture_test(a_short_name_is_an_agents_where_the_registry_has_none),
+		fixture_test(an_agent_takes_no_registrys_name_while_that_is_not_reached),
 		fixture_test(publishing_twice_is_as_once),
 		fixture_test(an_older_version_does_not_become_latest),
 		fixture_test(a_slug_may_be_what_a_transport_is_called),
@@ -474,5 +564,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "role") == 0)
 		return play_job();
+	if (argc == 2 && strcmp(argv[1], "pull") == 0)
+		return play_pull();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,11 +120,15 @@ same "nor the image, and is tried again" "$(jq -c '[.status, (.pushes[0] | .stat
 holds "what a person asks says it" "$(hearth status lost)" '^  push +pushing to 127.0.0.1:1/lost:1$'
 holds "events tell it, too" "$(hearth events --json 2>/dev/null)" '"image.pushFailed"'
 
+# An agent takes no name from a registry's image.
+push "$work/tiny:latest" hub/library/bot:1
+
 # What the configuration says reaches the bakes: mirrors, hosts, secrets, time.
 stop_daemon
 push "$work/tiny:latest" mirrored/base:1
 printf 'secret word' >"$work/word"
-jq -n --arg registry "$registry" --arg word "$work/word" '{registry: {mirrors: {"registry.example": ["http://\($registry)/mirrored"]}},
+jq -n --arg registry "$registry" --arg word "$work/word" '{
+	registry: {mirrors: {"registry.example": ["http://\($registry)/mirrored"], "docker.io": ["http://\($registry)/hub"]}},
 	egress: {hosts: {"files.example": "\($registry)"}}, secrets: {word: {src: $word}}, bakes: {parallel: 2, timeoutMs: 30000}}' >"$work/hearth.json"
 start_daemon --grace 1 --config "$work/hearth.json"
 call agents.sync "$(agent private 'RUN --mount=type=secret,id=word wc -c </run/secrets/word; wget -q -O - http://files.example/v2/ && echo reached' |
@@ -135,6 +139,15 @@ bake=$(ask "/v1/bakes.list?agentId=private" | head -n 1 | jq -r '.items[0].id')
 said=$(ask "/v1/bakes.logs?id=$bake")
 holds "a secret from where the configuration says" "$said" '^11$'
 holds "and a host, too" "$said" 'reached$'
+
+call agents.sync "$(agent above 'RUN test ! -e /made' | jq '.sandbox.image.base = "bot:1"')" >/dev/null
+call agents.sync "$(agent on-top 'RUN test -e /made' | jq '.sandbox.image.base = "localhost/bot:1"')" >/dev/null
+wait_for 60 settled above
+wait_for 60 settled on-top
+same "a base is what the registry calls so, whatever agents are called" "$(status_of above | jq -r .status)" ready
+same "and an agent's image is one by its own name" "$(status_of on-top | jq -r .status)" ready
+same "of what is here, a command takes the registry's, too" "$(hearth history bot:1 --json | grep -c made)" 0
+holds "beside which the agent's stays" "$(hearth history localhost/bot:1 --json)" made
 
 # Bad input.
 holds "a wrong key says where, and what is near" "$(ask /v1/agents.sync -d '{"slug":"x","sandbox":{"imgae":{}}}')" \
