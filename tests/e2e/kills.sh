@@ -48,7 +48,7 @@ prepare() # JOB ROUND: what it needs to have something to do; sets command
 	bake) command=(bake "$(round "$2")") ;;
 	cached) command=(bake "$(round 0)") ;;
 	copy)
-		spec "$work/copy.json" "$base" "ENV ROUND=$2" "COPY . /srv/context"
+		spec "$work/copy.json" "$base" "COPY . /srv/context-$2"
 		command=(bake "$work/copy.json" --context "$work/context")
 		;;
 	gzip)
