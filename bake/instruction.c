@@ -323,7 +323,8 @@ int instruction_parse(struct str text, struct instruction *out, struct err *err)
 	made.escape = seen.escape;
 	rest = buf_str(&line);
 	if (rest.len == 0)
-		return err_set(err, ERR_REFUSED, "an empty step");
+		return err_set(err, ERR_REFUSED,
+			       "an empty step: write its instruction, or remove it");
 	if (instruction_take_name(&rest, &made.kind, err) < 0 ||
 	    instruction_read(&made, rest, err) < 0)
 		return -1;

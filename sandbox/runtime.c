@@ -86,7 +86,8 @@ static int runtime_wait(const struct runtime *runtime, struct proc *proc, int cg
 		return 0;
 	runtime_end(runtime, proc, cgroupfd);
 	if (err->kind == ERR_TIMEOUT)
-		return err_set(err, ERR_TIMEOUT, "not ended after %.1f s", timeout / 1e3);
+		return err_set(err, ERR_TIMEOUT, "not ended after %.1f s (timeoutMs)",
+			       timeout / 1e3);
 	return -1;
 }
 
