@@ -161,6 +161,28 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 	return options->lease ? lease_resume(options->lease, err) : 0;
 }
 
+/* A tag of ours is of the platforms that we gave it: no registry knows more of it. */
+static int base_check_ours(const struct bake_options *options, struct str text,
+			   const struct platform *wanted, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	char here[PLATFORM_TEXT_MAX];
+	char asked[PLATFORM_TEXT_MAX];
+	struct tag tag;
+	int found;
+
+	if (meta_begin(options->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = tag_find_only(meta, text, &tag, err);
+	if (found != 1 || tag.pulled)
+		return found < 0 ? -1 : 0;
+	return err_set(err, ERR_NOT_FOUND,
+		       STR_FMT " is here for %s alone, and %s was asked for: --platform %s takes "
+			       "it, --pull asks its registry",
+		       STR_ARG(text), platform_format(&tag.platform, here),
+		       platform_format(wanted, asked), here);
+}
+
 /* What an archive says only a pull knows, which reads nothing that is held. */
 static int base_held(const struct bake_options *options, const struct reference *reference,
 		     struct str text, const struct spec *spec, struct tag *out, struct err *err)
@@ -171,6 +193,8 @@ static int base_held(const struct bake_options *options, const struct reference 
 	if (transport_is_archive(reference->kind) || (options->pull && remote))
 		return 0;
 	held = base_find_tag(options->store, reference, text, &spec->platform, out, err);
+	if (held == 0 && remote)
+		return base_check_ours(options, text, &spec->platform, err);
 	/* A tag of ours is what it is; no registry knows it. */
 	return held == 1 && options->rebake && remote && out->pulled ? 0 : held;
 }

@@ -78,6 +78,9 @@ jq 'del(.steps[3])' "$work/run.json" >"$work/copy.json"
 digest=$(bake "$work/copy.json" --context "$work/context" --tag arm:1)
 holds "what needs no command of theirs is baked" "$digest" '^sha256:'
 same "as an image of that platform" "$(hearth inspect arm:1 --json | jq -r .config.architecture)" arm64
+spec "$work/other.json" arm:1 "RUN true"
+refused "a tag of ours for another platform is asked of no registry" 66 \
+	'arm:1 is here for linux/arm64 alone, and linux/[a-z0-9]+ was asked for: --platform linux/arm64 takes it' hearth bake "$work/other.json"
 same "and one of our own is copied from the store" \
 	"$(hearth copy arm:1 "$registry/team/arm:1" --platform linux/arm64 2>/dev/null)" "$digest"
 nothing_left "nothing is left over"
