@@ -157,3 +157,18 @@ size_t differences_likeness(const json_t *was, const json_t *is)
 		likeness += LIKENESS_PARENT;
 	return likeness;
 }
+
+size_t differences_wording(const json_t *was, const json_t *is)
+{
+	struct str a = json_str(json_object_get(was, "text"));
+	struct str b = json_str(json_object_get(is, "text"));
+	size_t shorter = a.len < b.len ? a.len : b.len;
+	size_t head = 0;
+	size_t tail = 0;
+
+	while (head < shorter && a.ptr[head] == b.ptr[head])
+		head++;
+	while (tail < shorter - head && a.ptr[a.len - 1 - tail] == b.ptr[b.len - 1 - tail])
+		tail++;
+	return head + tail;
+}

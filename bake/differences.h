@@ -23,3 +23,6 @@ void differences_add(json_t *out, const char *what, const char *name, const json
 
 /* How much two steps have in common: the more, the nearer. */
 size_t differences_likeness(const json_t *was, const json_t *is);
+
+/* Of the spec's words how many bytes are the same from both ends; for what is as like. */
+size_t differences_wording(const json_t *was, const json_t *is);

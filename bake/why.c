@@ -14,6 +14,7 @@ struct why_search {
 	struct digest key;        /* of the best so far */
 	json_t *found;            /* owned: its components; NULL while there is none */
 	size_t likeness;
+	size_t wording;
 	int64_t at_ms;
 };
 
@@ -42,24 +43,35 @@ static bool why_is_like(const json_t *a, const json_t *b)
 		json_equal(json_object_get(a, "parent"), json_object_get(b, "parent")));
 }
 
+/* Most in common, then most of the words, then the latest. */
+static bool why_is_nearer(const struct why_search *search, size_t likeness, size_t wording,
+			  int64_t at_ms)
+{
+	if (!search->found || likeness != search->likeness)
+		return !search->found || likeness > search->likeness;
+	return wording != search->wording ? wording > search->wording : at_ms >= search->at_ms;
+}
+
 static int why_consider(void *ctx, const struct step_record *hot, struct err *err)
 {
 	struct why_search *search = ctx;
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	size_t likeness;
+	size_t wording;
 
 	if (step_find(search->meta, &hot->key, true, &record, err) < 0)
 		return -1;
 	if (!record.components || !why_is_like(record.components, search->components))
 		return 0;
 	likeness = differences_likeness(record.components, search->components);
-	if (search->found && (likeness < search->likeness ||
-			      (likeness == search->likeness && record.created_ms < search->at_ms)))
+	wording = differences_wording(record.components, search->components);
+	if (!why_is_nearer(search, likeness, wording, record.created_ms))
 		return 0;
 	json_decref(search->found);
 	search->found = json_incref(record.components);
 	search->key = record.key;
 	search->likeness = likeness;
+	search->wording = wording;
 	search->at_ms = record.created_ms;
 	return 0;
 }

@@ -5,7 +5,7 @@
  *
  * The spec is walked as by a bake, but nothing is asked of others, pulled or
  * made. The nearest step is the one of the same instruction that has most in
- * common with it: the same words, then the same parent.
+ * common with it: the same words, then the same parent, then words like its own.
  */
 #pragma once
 

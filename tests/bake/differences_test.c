@@ -94,6 +94,27 @@ static void the_same_words_are_nearer_than_the_same_parent(void **unused)
 	assert_true(differences_likeness(parent, is) > differences_likeness(neither, is));
 }
 
+static size_t wording(const char *a, const char *b)
+{
+	AUTO(json) json_t *was = json_pack("{s:s}", "text", a);
+	AUTO(json) json_t *is = json_pack("{s:s}", "text", b);
+
+	return differences_wording(was, is);
+}
+
+static void words_are_compared_from_both_ends(void **unused)
+{
+	AUTO(json) json_t *none = json_object();
+
+	(void)unused;
+	assert_int_equal(wording("RUN make", "RUN make"), 8);
+	assert_int_equal(wording("RUN make", "RUN --network=none make"), 8);
+	assert_int_equal(wording("RUN make", "RUN make all"), 8);
+	assert_int_equal(wording("aa", "aaa"), 2);
+	assert_int_equal(wording("", "RUN make"), 0);
+	assert_int_equal(differences_wording(none, none), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +124,7 @@ int main(void)
 		cmocka_unit_test(a_component_that_is_not_known_is_told_by_its_name),
 		cmocka_unit_test(an_instruction_is_shown_as_the_spec_has_it),
 		cmocka_unit_test(the_same_words_are_nearer_than_the_same_parent),
+		cmocka_unit_test(words_are_compared_from_both_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,10 @@ holds "a directory that is new" "$told" 'file tree/c: was absent, is "0755, a di
 holds "and a file that is gone" "$told" 'file tree/a: was "0644, 2 bytes", is absent$'
 spec "$work/a.json" "$base" "ENV A=1" "RUN echo \$A > /a" "RUN cat /a /file > /b"
 says "a parent is named by the steps that make it" '^parent: was "COPY file /file", is "RUN echo \$A > /a"$' 3 "${copy[@]}"
+spec "$work/a.json" "$base" "RUN true && true" "RUN true || false" "RUN false || true"
+bake "$work/a.json" >/dev/null
+spec "$work/a.json" "$base" "RUN true && true" "RUN true || true"
+says "of several that are as like it is the one of like words" '^instruction: was "RUN true && true"' 2
 spec "$work/a.json" scratch "COPY file /file"
 says "no base is told as such" "^base: was ${base_digest:0:19}, is absent\$" 1 "${copy[@]}"
 echo three >"$work/context/other"
