@@ -14,6 +14,7 @@
 #define EVENT_STREAM_COMMENT_MS 15000
 #define EVENT_STREAM_BYTES ((size_t)256 * 1024) /* an event with its data, escaped, and more */
 #define EVENT_STREAM_ENOUGH ((size_t)16 * 1024) /* what is gathered at once */
+#define EVENT_STREAM_LOOKS ((size_t)1000)       /* at events, before it is others' turn */
 
 struct event_stream {
 	struct http_stream stream;
@@ -27,6 +28,7 @@ struct event_stream {
 	int64_t comment_ms; /* when the next comment is due */
 	struct buf ready;   /* to be sent */
 	size_t sent;        /* of it */
+	size_t looks;       /* at events, for what is ready */
 };
 
 static bool event_stream_wants(const struct event_stream *events, const struct event *event)
@@ -64,11 +66,10 @@ static int event_stream_visit(void *ctx, const struct event *event, struct err *
 	struct event_stream *events = ctx;
 
 	events->after = event->id;
-	if (!event_stream_wants(events, event))
-		return 0;
-	if (event_stream_write(&events->ready, event, err) < 0)
+	events->looks++;
+	if (event_stream_wants(events, event) && event_stream_write(&events->ready, event, err) < 0)
 		return -1;
-	return events->ready.len >= EVENT_STREAM_ENOUGH;
+	return events->ready.len >= EVENT_STREAM_ENOUGH || events->looks == EVENT_STREAM_LOOKS;
 }
 
 /* What the client has not seen is gone, or it comes from another store. */
@@ -94,6 +95,7 @@ static int event_stream_fill(struct event_stream *events, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 
 	events->sent = 0;
+	events->looks = 0;
 	buf_clear(&events->ready);
 	if (meta_begin(events->store, META_READ, &meta, err) < 0 ||
 	    event_stream_mind_gap(events, meta, err) < 0 ||
@@ -128,9 +130,11 @@ static ssize_t event_stream_read(struct http_stream *stream, uint64_t at, char *
 	}
 	if (events->sent < events->ready.len)
 		return event_stream_send(events, out, max);
-	if (over || events->ends)
-		return HTTP_STREAM_END;
 	*wait = (struct http_wait){events->topic, events->comment_ms};
+	if (over || (events->ends && events->looks < EVENT_STREAM_LOOKS))
+		return HTTP_STREAM_END;
+	if (events->looks == EVENT_STREAM_LOOKS)
+		wait->until_ms = clock_monotonic_ms(); /* there may be more */
 	return 0;
 }
 

@@ -24,7 +24,10 @@
 
 #define EXCHANGE_PROGRESS ((size_t)64 * 1024) /* of a streamed body, in body_ms */
 #define EXCHANGE_BLOCK ((size_t)64 * 1024)    /* of a stream of known length */
-#define EXCHANGE_BLOCK_UNKNOWN ((size_t)1024) /* others are made in the connection's own memory */
+#define EXCHANGE_BLOCK_UNKNOWN                                                                  \
+	((size_t)1024)                       /* others are put into the connection's own memory \
+					      */
+#define EXCHANGE_PIECE ((uint64_t)16 * 1024) /* of those, as they are read */
 
 enum exchange_state {
 	EXCHANGE_RECEIVING,
@@ -50,6 +53,7 @@ struct exchange {
 	size_t header_count;
 	struct buf body;     /* gathered */
 	struct inlet *inlet; /* of a streamed body, else NULL */
+	struct feed feed;    /* of a streamed answer */
 	uint64_t mark;
 	size_t came; /* bytes of the body that nobody kept, or that came since the last deadline */
 	bool refused;
@@ -68,6 +72,7 @@ static void exchange_unref(struct exchange *exchange)
 	if (!exchange->sent)
 		exchange->response.status = 0;
 	handler->done(handler, &exchange->request, &exchange->response);
+	feed_done(&exchange->feed);
 	http_response_clear(&exchange->response);
 	buf_done(&exchange->body);
 	if (exchange->inlet)
@@ -171,27 +176,75 @@ static void exchange_stream_done(void *cls)
 	exchange_unref(exchange);
 }
 
+/* Suspend until the job calls; false where it has already. */
+static bool exchange_await_job(struct exchange *exchange)
+{
+	exchange->waiter.job = true;
+	exchange->waiter.wait = (struct http_wait){.until_ms = WATCH_NEVER};
+	return watch_park(exchange->server->watch, &exchange->waiter, 0);
+}
+
+static void exchange_has_piece(struct feed *feed)
+{
+	struct exchange *exchange = container_of(feed, struct exchange, feed);
+
+	watch_wake_one(exchange->server->watch, &exchange->waiter);
+	exchange_unref(exchange);
+}
+
+/* False: no thread can read. */
+static bool exchange_begin_read(struct exchange *exchange)
+{
+	struct server *server = exchange->server;
+	struct feed *feed = &exchange->feed;
+	uint64_t length = exchange->response.stream_bytes;
+	uint64_t left = length == HTTP_BYTES_UNKNOWN ? EXCHANGE_PIECE : length - feed->at;
+
+	feed->over = feed->over || exchange->waiter.why == WATCH_STOP;
+	exchange->mark = watch_mark(server->watch);
+	atomic_fetch_add(&exchange->refs, 1);
+	if (feed_begin(feed, server->stream_pool, left < FEED_PIECE ? (size_t)left : FEED_PIECE))
+		return true;
+	exchange_unref(exchange);
+	return false;
+}
+
+/* Suspend until there is more of the stream; false where there is already. */
+static bool exchange_await_more(struct exchange *exchange)
+{
+	exchange->waiter.job = false;
+	exchange->waiter.wait = exchange->feed.wait;
+	feed_clear(&exchange->feed);
+	return watch_park(exchange->server->watch, &exchange->waiter, exchange->mark);
+}
+
 static ssize_t exchange_stream_read(void *cls, uint64_t at, char *out, size_t max)
 {
 	struct exchange *exchange = cls;
-	struct http_stream *stream = exchange->response.stream;
-	struct waiter *waiter = &exchange->waiter;
+	struct feed *feed = &exchange->feed;
 
-	while (waiter->why != WATCH_GONE) {
-		bool over = waiter->why == WATCH_STOP;
-		uint64_t mark = watch_mark(exchange->server->watch);
-		ssize_t n;
-
-		waiter->wait = (struct http_wait){0};
-		n = stream->read(stream, at, out, max, over, &waiter->wait);
-		if (n > 0)
-			return n;
-		if (n == HTTP_STREAM_END || (n == 0 && over))
-			return MHD_CONTENT_READER_END_OF_STREAM;
-		if (n < 0)
+	(void)at;
+	while (exchange->waiter.why != WATCH_GONE) {
+		switch ((enum feed_state)atomic_load(&feed->state)) {
+		case FEED_IDLE:
+			if (!exchange_begin_read(exchange))
+				return MHD_CONTENT_READER_END_WITH_ERROR;
 			break;
-		if (watch_park(exchange->server->watch, waiter, mark))
-			return 0;
+		case FEED_READING:
+			if (exchange_await_job(exchange))
+				return 0;
+			break;
+		case FEED_READ:
+			if (feed->len > 0)
+				return feed_take(feed, out, max);
+			if (feed->len == HTTP_STREAM_END || (feed->len == 0 && feed->over))
+				return MHD_CONTENT_READER_END_OF_STREAM;
+			if (feed->len < 0)
+				return MHD_CONTENT_READER_END_WITH_ERROR;
+			if (exchange_await_more(exchange))
+				return 0;
+			break;
+		}
 	}
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
@@ -204,7 +257,8 @@ static struct MHD_Response *exchange_make_response(struct exchange *exchange)
 	if (response->stream) {
 		atomic_fetch_add(&exchange->refs, 1);
 		exchange->waiter.why = WATCH_CHANGED;
-		exchange->waiter.job = false;
+		exchange->feed =
+			(struct feed){.stream = response->stream, .read = exchange_has_piece};
 		return MHD_create_response_from_callback(
 			known ? response->stream_bytes : MHD_SIZE_UNKNOWN,
 			known ? EXCHANGE_BLOCK : EXCHANGE_BLOCK_UNKNOWN, exchange_stream_read,
@@ -228,6 +282,7 @@ static enum MHD_Result exchange_send(struct exchange *exchange)
 					      response->headers[i].value);
 	if (atomic_load(&exchange->server->draining))
 		(void)MHD_add_response_header(sent, MHD_HTTP_HEADER_CONNECTION, "close");
+	atomic_store_explicit(&exchange->link->until_ms, WATCH_SENDING, memory_order_relaxed);
 	atomic_store(&exchange->state, EXCHANGE_SENT);
 	exchange->sent = true;
 	result = MHD_queue_response(exchange->connection, response->status, sent);
@@ -278,14 +333,6 @@ static void exchange_begin(struct exchange *exchange)
 	}
 	atomic_store(&exchange->state, EXCHANGE_ANSWERED);
 	exchange_unref(exchange);
-}
-
-/* Suspend until the job calls; false where it has already. */
-static bool exchange_await_job(struct exchange *exchange)
-{
-	exchange->waiter.job = true;
-	exchange->waiter.wait = (struct http_wait){.until_ms = WATCH_NEVER};
-	return watch_park(exchange->server->watch, &exchange->waiter, 0);
 }
 
 static bool exchange_wait(struct exchange *exchange)

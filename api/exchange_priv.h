@@ -2,6 +2,7 @@
 /* exchange_priv.h - one request and its answer on a connection of libmicrohttpd. */
 #pragma once
 
+#include "api/feed.h"
 #include "api/inlet.h"
 #include "api/pool.h"
 #include "api/server.h"
@@ -21,6 +22,7 @@ struct server {
 	struct server_options options;
 	struct watch *watch;
 	struct pool *pool;
+	struct pool *stream_pool;
 	struct server_door doors[SERVER_LISTENERS_MAX];
 	size_t door_count;
 	char said[256]; /* libmicrohttpd's own message, while a listener is started */

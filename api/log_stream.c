@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define LOG_STREAM_PIECE ((size_t)16 * 1024)
+#define LOG_STREAM_PIECES 64                /* that are sifted, before it is others' turn */
 #define LOG_STREAM_LOOK_MS ((int64_t)15000) /* the bake is looked at again by then */
 
 struct log_stream {
@@ -122,7 +123,7 @@ static ssize_t log_stream_read(struct http_stream *stream, uint64_t at, char *ou
 	struct err err;
 
 	(void)at;
-	while (log->sent == log->ready.len) {
+	for (int i = 0; log->sent == log->ready.len; i++) {
 		int last = over ? 1 : log_stream_is_last(log, &err); /* before the log is read */
 		ssize_t taken = last < 0 ? -1 : log_stream_fill(log, last == 1, &err);
 
@@ -132,8 +133,10 @@ static ssize_t log_stream_read(struct http_stream *stream, uint64_t at, char *ou
 		}
 		if (taken == 0 && last == 1)
 			return HTTP_STREAM_END;
-		*wait = (struct http_wait){log->topic, clock_monotonic_ms() + LOG_STREAM_LOOK_MS};
+		*wait = (struct http_wait){log->topic, clock_monotonic_ms()};
 		if (taken == 0)
+			wait->until_ms += LOG_STREAM_LOOK_MS;
+		if (taken == 0 || (log->sent == log->ready.len && i == LOG_STREAM_PIECES))
 			return 0;
 	}
 	return log_stream_send(log, out, max);

@@ -10,6 +10,8 @@ struct pool {
 	struct lock lock;
 	pthread_cond_t work;  /* there is a job, or the end */
 	pthread_cond_t ended; /* a thread has */
+	size_t threads_max;
+	size_t waiting_max;
 	/* guarded by lock: */
 	struct pool_job *first;
 	struct pool_job **last;
@@ -19,13 +21,15 @@ struct pool {
 	bool over;
 };
 
-struct pool *pool_new(void)
+struct pool *pool_new(size_t threads, size_t waiting)
 {
 	struct pool *pool = calloc(1, sizeof(*pool));
 	pthread_condattr_t attr;
 
 	if (!pool)
 		abort();
+	pool->threads_max = threads;
+	pool->waiting_max = waiting;
 	pool->lock = (struct lock)LOCK_INIT;
 	pool->last = &pool->first;
 	(void)pthread_condattr_init(&attr);
@@ -82,7 +86,7 @@ static bool pool_grow_locked(struct pool *pool) REQUIRES(pool->lock)
 	pthread_t thread;
 	struct err ignored;
 
-	if (pool->idle > pool->waiting || pool->threads == POOL_THREADS_MAX)
+	if (pool->idle > pool->waiting || pool->threads == pool->threads_max)
 		return true;
 	if (thread_start(&thread, pool_run, pool, &ignored) < 0)
 		return pool->threads > 0;
@@ -96,7 +100,7 @@ bool pool_submit(struct pool *pool, struct pool_job *job)
 	bool taken;
 
 	lock_take(&pool->lock);
-	taken = !pool->over && pool->waiting < POOL_WAITING_MAX && pool_grow_locked(pool);
+	taken = !pool->over && pool->waiting < pool->waiting_max && pool_grow_locked(pool);
 	if (taken) {
 		job->next = NULL;
 		*pool->last = job;

@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define POOL_THREADS_MAX ((size_t)64)
-#define POOL_WAITING_MAX ((size_t)1024) /* jobs that no thread has taken yet */
 #define POOL_IDLE_MS 10000
 
 struct pool;
@@ -24,7 +22,8 @@ struct pool_job {
 	struct pool_job *next;
 };
 
-struct pool *pool_new(void);
+/* waiting: how many jobs there may be that no thread has taken yet. */
+struct pool *pool_new(size_t threads, size_t waiting);
 
 /* False: too much waits already, or no thread could be started. */
 bool pool_submit(struct pool *pool, struct pool_job *job);

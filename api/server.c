@@ -58,7 +58,8 @@ int server_new(const struct server_options *options, struct server **out, struct
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&server->quiet, &attr);
 	(void)pthread_condattr_destroy(&attr);
-	server->pool = pool_new();
+	server->pool = pool_new(SERVER_JOBS_MAX, SERVER_JOBS_WAITING_MAX);
+	server->stream_pool = pool_new(SERVER_STREAM_THREADS, SERVER_STREAMS_WAITING_MAX);
 	if (watch_start(&calls, &server->watch, err) < 0) {
 		server_free(server);
 		return -1;
@@ -155,7 +156,10 @@ bool server_drain(struct server *server, int64_t timeout_ms)
 		(void)fd; /* ours again, and nobody else's */
 	}
 	watch_end_waiting(server->watch);
-	return server_await_quiet(server, timeout_ms);
+	if (server_await_quiet(server, timeout_ms / 2))
+		return true;
+	watch_cut_slow(server->watch);
+	return server_await_quiet(server, timeout_ms - timeout_ms / 2);
 }
 
 void server_free(struct server *server)
@@ -165,6 +169,7 @@ void server_free(struct server *server)
 	for (size_t i = 0; i < server->door_count; i++)
 		MHD_stop_daemon(server->doors[i].daemon);
 	pool_free(server->pool);
+	pool_free(server->stream_pool);
 	watch_stop(server->watch);
 	(void)pthread_cond_destroy(&server->quiet);
 	free(server);

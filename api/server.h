@@ -4,8 +4,9 @@
  *
  * Each listener has threads that serve its connections by epoll; what does not
  * block is answered there. What blocks has a thread of its own for as long as it
- * takes (pool.h), so a commit never holds up a read. Waiting requests and streams
- * have no thread (watch.h).
+ * takes (pool.h), so a commit never holds up a read. Streams are read by a few
+ * threads, a piece of one after a piece of another (feed.h), so that all who
+ * catch up together hold up nobody else. What waits has no thread (watch.h).
  *
  * Bounds: the headers of a request are SERVER_HEAD_BYTES at most and come in
  * header_ms; a body comes whole in body_ms, a streamed one at 64 KiB each
@@ -25,6 +26,10 @@
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 4
 #define SERVER_STREAMS_MAX ((size_t)48) /* bodies that stream at one time: each has a thread */
+#define SERVER_JOBS_MAX ((size_t)64)    /* that are done at one time */
+#define SERVER_JOBS_WAITING_MAX ((size_t)1024)
+#define SERVER_STREAM_THREADS ((size_t)2)
+#define SERVER_STREAMS_WAITING_MAX ((size_t)16 * 1024) /* one of each connection */
 #define SERVER_HEADER_MS 30000
 #define SERVER_BODY_MS 60000
 #define SERVER_IDLE_MS 75000
@@ -59,7 +64,8 @@ void server_wake(struct server *server, uint64_t topic);
 
 /*
  * Take no more connections, end all waiting, and wait until all requests are
- * answered. False: some were not in time.
+ * answered. Clients that still send, or are sent to, when half of the time has
+ * passed are cut. False: some requests were not done in time.
  */
 bool server_drain(struct server *server, int64_t timeout_ms);
 

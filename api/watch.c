@@ -204,11 +204,21 @@ static void watch_see_links_locked(struct watch *watch, int64_t now_ms) REQUIRES
 
 		if (until_ms <= now_ms)
 			(void)shutdown(link->fd, SHUT_RDWR); /* its owner finds it closed */
-		else if (until_ms != WATCH_NEVER)
+		else if (until_ms < WATCH_SENDING)
 			watch_tell_end(link);
 	}
 	if (watch->links && now_ms + WATCH_LINKS_MS < watch->next_ms)
 		watch->next_ms = now_ms + WATCH_LINKS_MS;
+}
+
+void watch_cut_slow(struct watch *watch)
+{
+	lock_take(&watch->lock);
+	for (struct link *link = watch->links; link; link = link->next) {
+		if (atomic_load_explicit(&link->until_ms, memory_order_relaxed) != WATCH_NEVER)
+			(void)shutdown(link->fd, SHUT_RDWR);
+	}
+	lock_drop(&watch->lock);
 }
 
 static void watch_hear(struct watch *watch, const struct epoll_event *events, int count)

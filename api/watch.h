@@ -43,12 +43,13 @@ struct waiter {
 
 struct link {
 	int fd;
-	_Atomic int64_t until_ms; /* on the monotonic clock; WATCH_NEVER while it is answered */
+	_Atomic int64_t until_ms; /* on the monotonic clock, or one of those below */
 	struct link *next;
 	struct link **at;
 };
 
-#define WATCH_NEVER INT64_MAX
+#define WATCH_NEVER INT64_MAX         /* its answer is made */
+#define WATCH_SENDING (INT64_MAX - 1) /* its answer is sent */
 
 struct watch_calls {
 	void (*suspend)(struct waiter *waiter);
@@ -59,6 +60,9 @@ int watch_start(const struct watch_calls *calls, struct watch **out, struct err 
 
 /* End all waiting, now and later; links are still looked after. */
 void watch_end_waiting(struct watch *watch);
+
+/* Shut the connections whose clients have something to do, be it but to read. */
+void watch_cut_slow(struct watch *watch);
 void watch_stop(struct watch *watch);
 
 /* The present moment, for watch_park(). */

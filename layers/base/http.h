@@ -11,7 +11,9 @@
  * An answer that is not known yet waits: `answer` leaves a topic (http_topic())
  * and a deadline, and is called once more when that topic has changed; with
  * `over` set when waiting has come to its end and it must answer now. A stream
- * waits in the same way. A waiting request takes a few KiB of memory.
+ * waits in the same way. It is read by a thread that reads streams alone: it may
+ * look for what it says, but other streams wait for it. A waiting request takes a
+ * few KiB of memory.
  *
  * Threads: the calls for one request never overlap; those for others do. By
  * terms.blocks a handler says that it may take its time (a commit, a body that

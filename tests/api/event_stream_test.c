@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/event_stream.h"
 #include "api/upkeep.h"
+#include "layers/base/clock.h"
 #include "layers/journal.h"
 #include "tests/layers/store_fixture.h"
 
 #define STREAM_MAX ((size_t)1024 * 1024)
 
-static void append(struct store *store, const char *type, const char *agent_id)
+/* In one transaction. */
+static void append_many(struct store *store, const char *type, const char *agent_id, size_t count)
 {
 	const struct event event = {.at_ms = 1000,
 				    .type = str_of(type),
@@ -20,8 +22,14 @@ static void append(struct store *store, const char *type, const char *agent_id)
 	uint64_t id;
 
 	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
-	check_ok(journal_append(meta, &event, &id, &err), &err);
+	for (size_t i = 0; i < count; i++)
+		check_ok(journal_append(meta, &event, &id, &err), &err);
 	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+static void append(struct store *store, const char *type, const char *agent_id)
+{
+	append_many(store, type, agent_id, 1);
 }
 
 static struct http_stream *open_stream(struct store *store, uint64_t after, const char *type)
@@ -87,6 +95,29 @@ static void a_filter_shows_what_fits_it(void **state)
 	failed->close(failed);
 }
 
+static void a_long_search_lets_others_have_their_turn(void **state)
+{
+	struct store_fixture *fixture = *state;
+	const struct event_filter filter = {STR(""), STR(""), STR("image.failed"), true};
+	struct http_stream *stream = event_stream_new(fixture->store, 0, &filter, 7);
+	struct http_wait wait = {0};
+	char text[512];
+	size_t turns = 0;
+	ssize_t n;
+
+	append_many(fixture->store, "image.ready", "agt_1", 2500);
+	append(fixture->store, "image.failed", "agt_1");
+	while ((n = stream->read(stream, 0, text, sizeof(text), false, &wait)) == 0) {
+		assert_true(wait.until_ms <= clock_monotonic_ms());
+		turns++;
+	}
+	assert_int_equal(turns, 2);
+	assert_true(n > 0 && str_starts((struct str){text, (size_t)n}, STR("id: 2501\n")));
+	assert_int_equal(stream->read(stream, 0, text, sizeof(text), false, &wait),
+			 HTTP_STREAM_END);
+	stream->close(stream);
+}
+
 static void what_is_no_longer_kept_is_a_gap(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -146,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(events_come_behind_what_was_seen_and_as_they_happen),
 		TEST(a_filter_shows_what_fits_it),
+		TEST(a_long_search_lets_others_have_their_turn),
 		TEST(what_is_no_longer_kept_is_a_gap),
 		TEST(an_event_of_another_store_is_a_gap),
 		TEST(as_many_events_are_kept_as_the_configuration_says),

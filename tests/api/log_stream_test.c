@@ -155,6 +155,27 @@ static void a_line_may_be_longer_than_what_is_read_at_once(void **state)
 	stream->close(stream);
 }
 
+static void a_long_search_lets_others_have_their_turn(void **state)
+{
+	static char line[40000];
+	struct store_fixture *fixture = *state;
+	auto_buf struct buf out = BUF_INIT(STREAM_MAX);
+	struct http_stream *stream;
+	struct bakes_record record;
+
+	memset(line, '\n', sizeof(line));
+	begin(fixture->store, &record);
+	for (int i = 0; i < 40; i++)
+		add(fixture->store, &record, (struct str){line, sizeof(line)});
+	add(fixture->store, &record, STR("[1/1] RUN a\n"));
+	stream = open_stream(fixture->store, &record, 1, false);
+	assert_int_equal(take(stream, false, &out), 0);
+	assert_int_equal(out.len, 0);
+	assert_int_equal(take(stream, false, &out), HTTP_STREAM_END);
+	assert_string_equal(out.ptr, "[1/1] RUN a\n");
+	stream->close(stream);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
 
 int main(void)
@@ -165,6 +186,7 @@ int main(void)
 		TEST(who_follows_waits_for_more_until_the_bake_ends),
 		TEST(a_stream_that_must_end_says_what_is_left),
 		TEST(a_line_may_be_longer_than_what_is_read_at_once),
+		TEST(a_long_search_lets_others_have_their_turn),
 	};
 
 	return cmocka_run_group_tests_name("api/log_stream", tests, NULL, NULL);

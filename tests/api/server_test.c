@@ -29,7 +29,7 @@ struct bench {
 	unsigned done;     /* requests that are over */
 	unsigned vanished; /* of these: without an answer */
 	unsigned closed;   /* streams */
-	bool released;     /* /slow may end */
+	bool released;     /* /slow may end, and /search */
 };
 
 static void bench_count(struct bench *bench, unsigned *counter)
@@ -99,6 +99,57 @@ static void words_close(struct http_stream *stream)
 	free(words);
 }
 
+/* A stream that looks for what it says until it is released, and finds nothing. */
+struct search {
+	struct http_stream stream;
+	struct bench *bench;
+};
+
+static void bench_await_release(struct bench *bench)
+{
+	bench_count(bench, &bench->asked);
+	lock_take(&bench->lock);
+	while (!bench->released)
+		(void)pthread_cond_wait(&bench->changed, &bench->lock.os);
+	lock_drop(&bench->lock);
+}
+
+static void bench_release(struct bench *bench)
+{
+	lock_take(&bench->lock);
+	bench->released = true;
+	(void)pthread_cond_broadcast(&bench->changed);
+	lock_drop(&bench->lock);
+}
+
+static ssize_t search_read(struct http_stream *stream, uint64_t at, char *out, size_t max,
+			   bool over, struct http_wait *wait)
+{
+	(void)at;
+	(void)over;
+	(void)wait;
+	memset(out, 0, max);
+	bench_await_release(container_of(stream, struct search, stream)->bench);
+	return HTTP_STREAM_END;
+}
+
+static void search_close(struct http_stream *stream)
+{
+	struct search *search = container_of(stream, struct search, stream);
+
+	bench_count(search->bench, &search->bench->closed);
+	free(search);
+}
+
+static struct http_stream *search_new(struct bench *bench)
+{
+	struct search *search = calloc(1, sizeof(*search));
+
+	assert_non_null(search);
+	*search = (struct search){{search_read, search_close}, bench};
+	return &search->stream;
+}
+
 /* Bytes that know where they stand. */
 static ssize_t big_read(struct http_stream *stream, uint64_t at, char *out, size_t max, bool over,
 			struct http_wait *wait)
@@ -165,11 +216,7 @@ static void answer(struct http_handler *handler, struct http_request *request,
 	} else if (str_equal(request->path, STR("/due")) && !request->over) {
 		out->wait = (struct http_wait){1, clock_monotonic_ms() + 20};
 	} else if (str_equal(request->path, STR("/slow"))) {
-		bench_count(bench, &bench->asked);
-		lock_take(&bench->lock);
-		while (!bench->released)
-			(void)pthread_cond_wait(&bench->changed, &bench->lock.os);
-		lock_drop(&bench->lock);
+		bench_await_release(bench);
 		http_set_body(out, "text/plain", STR("slow"));
 		return;
 	} else if (str_equal(request->path, STR("/upload"))) {
@@ -179,6 +226,9 @@ static void answer(struct http_handler *handler, struct http_request *request,
 		assert_non_null(words);
 		*words = (struct words){{words_read, words_close}, bench, false};
 		out->stream = &words->stream;
+		return;
+	} else if (str_equal(request->path, STR("/search"))) {
+		out->stream = search_new(bench);
 		return;
 	} else if (str_equal(request->path, STR("/big"))) {
 		out->stream = &big;
@@ -399,6 +449,32 @@ static void a_stream_waits_and_ends_with_the_server(void **state)
 	assert_int_equal(bench.closed, 2);
 }
 
+static void streams_that_search_hold_up_no_request(void **state)
+{
+	struct bench bench;
+	auto_close int fd = -1;
+	int searching[4];
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < 4; i++) {
+		searching[i] = dial(&bench);
+		get(searching[i], "/search");
+	}
+	bench_await(&bench, &bench.asked, SERVER_STREAM_THREADS);
+	fd = dial(&bench);
+	get(fd, "/plain");
+	assert_true(hear(fd, "/plain"));
+	(void)close(searching[0]);
+	bench_release(&bench);
+	for (size_t i = 1; i < 4; i++) {
+		assert_true(hear(searching[i], "0\r\n\r\n"));
+		(void)close(searching[i]);
+	}
+	bench_await(&bench, &bench.closed, 4);
+	bench_close(&bench);
+}
+
 static void a_stream_of_known_length_is_whole(void **state)
 {
 	static char piece[64 * 1024];
@@ -541,12 +617,35 @@ static void a_drain_waits_only_so_long(void **state)
 	bench_await(&bench, &bench.asked, 1);
 	assert_false(server_drain(bench.server, 10));
 	assert_int_equal(server_load(bench.server).requests, 1);
-	lock_take(&bench.lock);
-	bench.released = true;
-	(void)pthread_cond_broadcast(&bench.changed);
-	lock_drop(&bench.lock);
+	bench_release(&bench);
 	assert_true(hear(fd, "Connection: close"));
 	assert_true(server_drain(bench.server, PATIENCE_MS));
+	server_free(bench.server);
+}
+
+static void a_drain_cuts_clients_that_stall(void **state)
+{
+	struct bench bench;
+	auto_close int sending = -1;
+	auto_close int streaming = -1;
+	auto_close int reading = -1;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	sending = dial(&bench);
+	say(sending, "POST /plain HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+	streaming = dial(&bench);
+	upload(streaming, "", (size_t)BODY_MAX * 1000, BODY_MAX);
+	reading = dial(&bench);
+	get(reading, "/big");
+	bench_await(&bench, &bench.asked, 1);
+	while (server_load(bench.server).requests < 3)
+		(void)poll(NULL, 0, 1);
+	/* The cut is made by the first one, whether or not all have heard of it by its end. */
+	if (!server_drain(bench.server, 100))
+		assert_true(server_drain(bench.server, PATIENCE_MS));
+	assert_true(hear_end(sending));
+	assert_true(hear_end(streaming));
 	server_free(bench.server);
 }
 
@@ -558,11 +657,13 @@ int main(void)
 		cmocka_unit_test(a_client_that_leaves_while_it_waits_is_noticed),
 		cmocka_unit_test(what_blocks_does_not_hold_up_others),
 		cmocka_unit_test(a_stream_waits_and_ends_with_the_server),
+		cmocka_unit_test(streams_that_search_hold_up_no_request),
 		cmocka_unit_test(a_stream_of_known_length_is_whole),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
 		cmocka_unit_test(who_is_slow_with_headers_or_body_is_closed),
 		cmocka_unit_test(a_drain_waits_only_so_long),
+		cmocka_unit_test(a_drain_cuts_clients_that_stall),
 	};
 
 	return cmocka_run_group_tests_name("api/server", tests, NULL, NULL);
