@@ -8,10 +8,12 @@
 #include "layers/journal.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdlib.h>
 
 #define UPKEEP_ROUND_MS 60000
+#define UPKEEP_TRIM_MS 2000 /* until memory that nobody has any more is the host's again */
 #define UPKEEP_COLLECT_MS ((int64_t)60 * 60 * 1000)
 
 struct upkeep {
@@ -86,9 +88,15 @@ static void *upkeep_main(void *ctx)
 {
 	struct upkeep *upkeep = ctx;
 	struct pollfd stop = {.fd = cancel_fd(&upkeep->cancel), .events = POLLIN};
+	int64_t round_ms = clock_monotonic_ms() + UPKEEP_ROUND_MS;
 
-	while (poll(&stop, 1, UPKEEP_ROUND_MS) == 0)
-		upkeep_round(upkeep);
+	while (poll(&stop, 1, UPKEEP_TRIM_MS) == 0) {
+		if (clock_monotonic_ms() >= round_ms) {
+			upkeep_round(upkeep);
+			round_ms = clock_monotonic_ms() + UPKEEP_ROUND_MS;
+		}
+		(void)malloc_trim(0); /* a thousand connections have been, and left holes */
+	}
 	return NULL;
 }
 

@@ -2,7 +2,7 @@
 /*
  * upkeep.h - what a daemon does for its store by itself: it removes old events,
  * and collects by the configuration's policy (bake/gc.h), each hour and
- * whenever space is short.
+ * whenever space is short. It also gives freed memory back to the host.
  *
  * Threads: one of its own. Its errors are logged.
  */
