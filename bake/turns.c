@@ -132,6 +132,11 @@ static bool turns_is_early(const struct turns_agent *agent, const struct turn *t
 	return false;
 }
 
+static bool turns_is_due(const struct turn *turn, int64_t now_ms)
+{
+	return turn->due_ms <= now_ms || turn->due_ms - now_ms > TURNS_WAIT_MAX_MS;
+}
+
 /* The first of an agent's that may run now, or NULL. */
 static struct turns_bake *turns_choose(const struct turns *turns, const struct turns_agent *agent,
 				       int64_t now_ms, int64_t *due_ms)
@@ -142,7 +147,7 @@ static struct turns_bake *turns_choose(const struct turns *turns, const struct t
 	{
 		if (turns_is_held(turns, &bake->turn) || turns_is_early(agent, &bake->turn))
 			continue;
-		if (bake->turn.due_ms <= now_ms)
+		if (turns_is_due(&bake->turn, now_ms))
 			return bake;
 		if (bake->turn.due_ms < *due_ms)
 			*due_ms = bake->turn.due_ms;

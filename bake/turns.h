@@ -6,6 +6,8 @@
  * made in their order. A bake that is not due yet, or must not run beside one
  * that runs, lets others pass: a rebake waits for the bake of its version, even
  * while that waits for another attempt, and for an earlier rebake of the agent.
+ * What is due later than in TURNS_WAIT_MAX_MS is due now: the clock went back
+ * since it was put off.
  *
  * Threads: its owner locks.
  */
@@ -15,6 +17,7 @@
 
 #define TURNS_MAX ((size_t)100000) /* waiting bakes, which the owner ensures; 16 MiB */
 #define TURNS_NEVER INT64_MAX
+#define TURNS_WAIT_MAX_MS ((int64_t)10 * 60 * 1000) /* nobody is put off for longer */
 
 struct turn {
 	char bake_id[ID_TEXT_MAX];

@@ -138,6 +138,19 @@ static void what_is_not_due_lets_others_pass_and_says_when(void **state)
 	check_nothing(turns, 100, 200);
 }
 
+static void a_clock_that_went_back_puts_nobody_off(void **state)
+{
+	AUTO(turns) struct turns *turns = turns_new();
+	struct turn waiting = turn_of("a1", "a", 1);
+	const int64_t year_ms = (int64_t)365 * 24 * 60 * 60 * 1000;
+
+	(void)state;
+	waiting.due_ms = year_ms + 80000;
+	turns_add(turns, &waiting);
+	check_nothing(turns, year_ms, waiting.due_ms);
+	check_taken(turns, "a1"); /* at 0 */
+}
+
 static void what_is_dropped_never_comes(void **state)
 {
 	AUTO(turns) struct turns *turns = turns_new();
@@ -180,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_rebake_waits_for_the_next_attempt_of_its_versions_bake),
 		cmocka_unit_test(two_rebakes_of_an_agent_do_not_run_together),
 		cmocka_unit_test(what_is_not_due_lets_others_pass_and_says_when),
+		cmocka_unit_test(a_clock_that_went_back_puts_nobody_off),
 		cmocka_unit_test(what_is_dropped_never_comes),
 		cmocka_unit_test(a_hundred_thousand_agents_are_no_burden),
 	};
