@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gc_drafts.c - what the steps of a rebake made that will never be published. */
+/* gc_drafts.c - what steps made that will be published by no rebake and no rollback. */
 #include "bake/gc_priv.h"
 
 #include "bake/bakes.h"
+#include "bake/kept.h"
 #include "layers/draft.h"
 
 int gc_draft_is_orphan(struct meta *meta, struct str owner, struct err *err)
 {
 	auto_bakes_record struct bakes_record bake = {0};
-	int found = bakes_find(meta, owner, &bake, err);
+	int found;
 
+	if (kept_is_owner(owner))
+		return kept_is_orphan(meta, owner, err);
+	found = bakes_find(meta, owner, &bake, err);
 	return found < 0 ? -1 : found == 0 || !bakes_is_open(bake.state);
 }
 

@@ -124,7 +124,8 @@ void job_end(struct job *job);
 struct job_names {
 	struct str slug;
 	uint64_t version;
-	bool latest; /* no later version has an image */
+	bool latest;     /* no later version has an image */
+	struct str kept; /* what its steps made before is kept under (kept.h); "" for not at all */
 };
 
 /* `<slug>:<version>` as the store's tags have it (agent_tag.h). */
@@ -141,6 +142,10 @@ int job_publish(struct meta *meta, const struct job_result *result, const struct
 /* Write the names alone, for an image that has a record: after a rollback. */
 int job_name_image(struct meta *meta, const struct digest *image, const struct platform *platform,
 		   const struct job_names *names, struct err *err) MUST_CHECK;
+
+/* And its steps' records, as far as they were kept. */
+int job_restore_steps(struct meta *meta, const struct digest *image, struct str kept,
+		      struct err *err) MUST_CHECK;
 
 void job_result_done(struct job_result *result);
 

@@ -76,14 +76,15 @@ static int publish_image_once(struct publication *publication, struct err *err)
 	return publish_image_record(publication, err);
 }
 
-static int publish_drafts(struct publication *publication, struct err *err)
+static int publish_drafts(struct publication *publication, const struct job_names *names,
+			  struct err *err)
 {
 	const struct job_result *result = publication->result;
 
 	if (!json_is_true(json_object_get(result->document, "rebake")))
 		return 0;
-	return draft_publish(publication->meta, str_of(result->bake_id), publication->keys,
-			     publication->key_count, err);
+	return draft_publish(publication->meta, str_of(result->bake_id), names->kept,
+			     publication->keys, publication->key_count, err);
 }
 
 int job_format_name(struct str slug, uint64_t version, struct buf *out, struct err *err)
@@ -116,6 +117,16 @@ int job_name_image(struct meta *meta, const struct digest *image, const struct p
 	return tag_put(meta, buf_str(&name), &tag, err);
 }
 
+int job_restore_steps(struct meta *meta, const struct digest *image, struct str kept,
+		      struct err *err)
+{
+	auto_free struct digest *keys = NULL;
+	size_t count;
+	int found = image_find_steps(meta, image, &keys, &count, err);
+
+	return found == 1 ? draft_restore(meta, kept, keys, count, err) : found;
+}
+
 static int publish_pushes(struct publication *publication, struct err *err)
 {
 	const struct job_result *result = publication->result;
@@ -142,8 +153,8 @@ static int publish_all(struct publication *publication, const struct job_names *
 	    platform_parse(text, &platform, err) < 0 ||
 	    publish_read_keys(result->document, &publication->keys, &publication->key_count, err) <
 		    0 ||
-	    publish_image_once(publication, err) < 0 || publish_drafts(publication, err) < 0 ||
-	    publish_pushes(publication, err) < 0)
+	    publish_image_once(publication, err) < 0 ||
+	    publish_drafts(publication, names, err) < 0 || publish_pushes(publication, err) < 0)
 		return -1;
 	return job_name_image(publication->meta, &result->image, &platform, names, err);
 }

@@ -51,7 +51,8 @@ struct maker_result {
 struct maker_names {
 	struct str slug;
 	int64_t version;
-	bool latest; /* no later version has an image */
+	bool latest;     /* no later version has an image */
+	struct str kept; /* see job.h */
 };
 
 /* What is served again, and goes to these references in the name of that bake. */

@@ -210,8 +210,10 @@ static int maker_job_make(struct maker *maker, const struct maker_order *order,
 
 static struct job_names maker_job_names(const struct maker_names *names)
 {
-	return (struct job_names){
-		.slug = names->slug, .version = (uint64_t)names->version, .latest = names->latest};
+	return (struct job_names){.slug = names->slug,
+				  .version = (uint64_t)names->version,
+				  .latest = names->latest,
+				  .kept = names->kept};
 }
 
 static int maker_job_publish(struct maker *maker, struct meta *meta,
@@ -272,7 +274,8 @@ static int maker_job_restore(struct maker *maker, struct meta *meta,
 	found = tag_find_only(meta, buf_str(&name), &tag, err);
 	if (found == 0)
 		return err_set(err, ERR_CONFLICT, "%s names no image", name.ptr);
-	if (found < 0 || job_name_image(meta, what->image, &tag.platform, &ours, err) < 0)
+	if (found < 0 || job_name_image(meta, what->image, &tag.platform, &ours, err) < 0 ||
+	    job_restore_steps(meta, what->image, ours.kept, err) < 0)
 		return -1;
 	return maker_job_push_again(maker, meta, what, err);
 }

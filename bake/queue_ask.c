@@ -5,6 +5,7 @@
  */
 #include "bake/queue_priv.h"
 
+#include "bake/kept.h"
 #include "bake/status_push.h"
 
 #include <stdio.h>
@@ -154,12 +155,15 @@ static int queue_serve_again(struct queue *queue, struct meta *meta, json_t *sta
 	AUTO(json) json_t *pushes = status_push_references(status);
 	struct maker_return what = {.image = &image->digest, .bake_id = about.id, .pushes = pushes};
 	char text[DIGEST_TEXT_MAX];
+	char kept[KEPT_MAX];
 
 	queue_copy_id(json_str(json_object_get(status, "agentId")), about.agent_id);
 	queue_copy_id(queue_last_rebake(status), about.id);
 	(void)snprintf(about.slug, sizeof(about.slug), STR_FMT, STR_ARG(status_slug(status)));
-	if (queue_names(meta, &about, &what.names, err) < 0 ||
-	    maker->restore(maker, meta, &what, err) < 0)
+	if (queue_names(meta, &about, &what.names, err) < 0)
+		return -1;
+	what.names.kept = kept_owner(about.agent_id, about.version, kept);
+	if (maker->restore(maker, meta, &what, err) < 0)
 		return -1;
 	status_set_ready(status, image);
 	status_set_previous(status, NULL);

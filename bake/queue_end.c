@@ -9,6 +9,7 @@
 #include "bake/queue_priv.h"
 
 #include "bake/fault.h"
+#include "bake/kept.h"
 #include "bake/status_push.h"
 #include "layers/draft.h"
 #include "layers/journal.h"
@@ -149,6 +150,7 @@ int queue_end_ready(struct queue_work *work, const struct maker_result *result, 
 	AUTO(json) json_t *status = NULL;
 	AUTO(meta) struct meta *meta = NULL;
 	struct maker_names names;
+	char kept[KEPT_MAX];
 	struct status_image served;
 
 	if (meta_begin(work->slot->queue->options.store, META_WRITE, &meta, err) < 0 ||
@@ -167,8 +169,11 @@ int queue_end_ready(struct queue_work *work, const struct maker_result *result, 
 	record.cached_steps = result->cached_steps;
 	json_decref(record.error);
 	record.error = NULL;
-	if (queue_names(meta, &record, &names, err) < 0 ||
-	    maker->publish(maker, meta, result, &names, err) < 0)
+	if (queue_names(meta, &record, &names, err) < 0)
+		return -1;
+	if (record.state == BAKES_READY && status_is_ready(status)) /* there will be a way back */
+		names.kept = kept_owner(record.agent_id, record.version, kept);
+	if (maker->publish(maker, meta, result, &names, err) < 0)
 		return -1;
 	status_push_begin(status, result->pushes, &result->image, record.id, now_ms);
 	if (queue_serve(meta, &record, status, now_ms, err) < 0 ||

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * draft.c - table `steps.drafts`: a bake's id, a slash and the hex of a step's
- * key -> the members of `steps` and of `steps.details` (step.c) in one.
+ * key -> the members of `steps` and of `steps.details` (step.c) in one; and
+ * "replacedBy", the diff id of what took a kept one's place.
  */
 #include "layers/draft.h"
 
+#include "layers/digest_json.h"
 #include "layers/failure.h"
 #include "layers/step_priv.h"
 
@@ -81,8 +83,32 @@ static int draft_is_first(struct meta *meta, const struct step_record *record, s
 	return found < 0 ? -1 : found == 0;
 }
 
-static int draft_publish_one(struct meta *meta, struct str owner, const struct digest *key,
-			     struct err *err)
+static bool draft_is_same(const struct step_record *a, const struct step_record *b)
+{
+	return a->empty == b->empty && digest_equal(&a->diff_id, &b->diff_id);
+}
+
+/* The record in whose place this one comes, if it says anything else. */
+static int draft_keep(struct meta *meta, struct str kept, const struct step_record *record,
+		      struct err *err)
+{
+	auto_step_record struct step_record before = STEP_RECORD_INIT;
+	AUTO(json) json_t *value = json_object();
+	char text[DRAFT_KEY_MAX];
+	int found = step_find(meta, &record->key, true, &before, err);
+
+	if (found != 1 || draft_is_same(&before, record))
+		return found < 0 ? -1 : 0;
+	if (draft_key(kept, &record->key, text, err) < 0)
+		return -1;
+	step_write(&before, value);
+	step_write_details(&before, value);
+	digest_json_set(value, "replacedBy", &record->diff_id);
+	return meta_put(meta, DRAFT_TABLE, str_of(text), value, err);
+}
+
+static int draft_publish_one(struct meta *meta, struct str owner, struct str kept,
+			     const struct digest *key, struct err *err)
 {
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	int found = draft_find(meta, owner, key, true, &record, err);
@@ -90,18 +116,56 @@ static int draft_publish_one(struct meta *meta, struct str owner, const struct d
 
 	if (found <= 0)
 		return found;
+	if (kept.len > 0 && draft_keep(meta, kept, &record, err) < 0)
+		return -1;
 	first = draft_is_first(meta, &record, err);
 	return first < 0 ? -1 : step_store(meta, &record, first == 1, err);
 }
 
-int draft_publish(struct meta *meta, struct str owner, const struct digest *keys, size_t count,
-		  struct err *err)
+int draft_publish(struct meta *meta, struct str owner, struct str kept, const struct digest *keys,
+		  size_t count, struct err *err)
 {
+	if (kept.len > 0 && draft_drop(meta, kept, err) < 0)
+		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (draft_publish_one(meta, owner, &keys[i], err) < 0)
+		if (draft_publish_one(meta, owner, kept, &keys[i], err) < 0)
 			return -1;
 	}
 	return draft_drop(meta, owner, err);
+}
+
+/* Whether nobody made the step anew since it was replaced: 1, 0 it was not kept, or was; -1. */
+static int draft_may_return(struct meta *meta, struct str kept, const struct digest *key,
+			    struct err *err)
+{
+	auto_step_record struct step_record now = STEP_RECORD_INIT;
+	AUTO(json) json_t *value = NULL;
+	struct digest by;
+	char text[DRAFT_KEY_MAX];
+	int found;
+
+	if (draft_key(kept, key, text, err) < 0)
+		return -1;
+	found = meta_get(meta, DRAFT_TABLE, str_of(text), &value, err);
+	if (found != 1)
+		return found;
+	if (digest_json_need(value, "", "replacedBy", &by, err) < 0)
+		return err_ctx(err, "draft %s", text);
+	found = step_find(meta, key, false, &now, err);
+	return found < 0 ? -1 : found == 0 || digest_equal(&now.diff_id, &by);
+}
+
+int draft_restore(struct meta *meta, struct str kept, const struct digest *keys, size_t count,
+		  struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int may = draft_may_return(meta, kept, &keys[i], err);
+
+		if (may < 0 ||
+		    (may == 1 && draft_publish_one(meta, kept, STR(""), &keys[i], err) < 0))
+			return -1;
+	}
+	return draft_drop(meta, kept, err);
 }
 
 static int draft_drop_one(void *ctx, struct str key, const json_t *value, struct err *err)

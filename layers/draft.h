@@ -9,6 +9,8 @@
  * the bake fails.
  *
  * Until then what they name is kept from collection, like that of a record.
+ *
+ * What they replace may be kept in the same way, to be put back.
  */
 #pragma once
 
@@ -22,8 +24,19 @@ int draft_find(struct meta *meta, struct str owner, const struct digest *key, bo
 int draft_put(struct meta *meta, struct str owner, struct step_record *record, struct err *err)
 	MUST_CHECK;
 
-/* The drafts of these keys become records; the bake's others are dropped. */
-int draft_publish(struct meta *meta, struct str owner, const struct digest *keys, size_t count,
+/*
+ * The drafts of these keys become records; the bake's others are dropped. Other
+ * results that they replace become the drafts of `kept`, in place of those that
+ * it has; "" keeps none.
+ */
+int draft_publish(struct meta *meta, struct str owner, struct str kept, const struct digest *keys,
+		  size_t count, struct err *err) MUST_CHECK;
+
+/*
+ * And back: those of these keys that were kept become records again, where what
+ * replaced them still is one, or nothing is. The others are dropped.
+ */
+int draft_restore(struct meta *meta, struct str kept, const struct digest *keys, size_t count,
 		  struct err *err) MUST_CHECK;
 
 /* Forget all of a bake's. */

@@ -79,8 +79,12 @@ wait_for 60 settled clock
 second=$(status_of clock | jq -r .digest)
 check "a rebake runs its steps anew" test "$first" != "$second"
 same "what it replaced is kept" "$(status_of clock | jq -r .previous.digest)" "$first"
+hearth gc >/dev/null 2>&1
 same "and put back by a rollback" "$(call agents.rollback '{"id":"clock"}' | jq -r .digest)" "$first"
 same "under the version's name, too" "$(hearth inspect clock:1 --json | jq -r .digest)" "$first"
+call agents.sync "$(agent clock 'RUN cat /proc/sys/kernel/random/uuid >/id' | jq '.system = "t"')" >/dev/null
+wait_for 60 settled clock
+same "it is what the next version stands on" "$(status_of clock | jq -r .digest)" "$first"
 
 # What goes wrong.
 call agents.sync "$(agent bad 'RUN echo hello; exit 7')" >/dev/null

@@ -75,7 +75,7 @@ static void publish(const struct store_fixture *fixture, const char *key)
 	struct meta *meta = begin(fixture);
 	struct err err = {0};
 
-	check_ok(draft_publish(meta, OWNER, &digest, 1, &err), &err);
+	check_ok(draft_publish(meta, OWNER, STR(""), &digest, 1, &err), &err);
 	end(meta);
 }
 
@@ -118,6 +118,89 @@ static void a_published_draft_replaces_the_record(void **state)
 	assert_int_equal(find(*state, STR(""), "a", &out), 1);
 	assert_true(digest_equal(&out.blob, &new.blob));
 	assert_int_equal(find(*state, OWNER, "a", &out), 0);
+}
+
+#define KEPT STR("agt_1.1")
+
+/* A record, and a rebake of its step. */
+static void replace(const struct store_fixture *fixture, const char *before, const char *after)
+{
+	auto_step_record struct step_record old;
+	auto_step_record struct step_record new;
+	const struct digest key = named("a");
+	struct meta *meta;
+	struct err err = {0};
+
+	fill(&old, "a", before, before);
+	put(fixture, STR(""), &old);
+	fill(&new, "a", after, after);
+	put(fixture, OWNER, &new);
+	meta = begin(fixture);
+	check_ok(draft_publish(meta, OWNER, KEPT, &key, 1, &err), &err);
+	end(meta);
+}
+
+static void restore(const struct store_fixture *fixture)
+{
+	const struct digest key = named("a");
+	struct meta *meta = begin(fixture);
+	struct err err = {0};
+
+	check_ok(draft_restore(meta, KEPT, &key, 1, &err), &err);
+	end(meta);
+}
+
+static void check_record(const struct store_fixture *fixture, const char *layer)
+{
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+	struct digest digest = named(layer);
+
+	assert_int_equal(find(fixture, STR(""), "a", &out), 1);
+	assert_true(digest_equal(&out.blob, &digest));
+	assert_int_equal(out.duration_ms, 42);
+}
+
+static void what_was_replaced_is_put_back(void **state)
+{
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+
+	replace(*state, "old", "new");
+	check_record(*state, "new");
+	assert_int_equal(find(*state, KEPT, "a", &out), 1);
+	restore(*state);
+	check_record(*state, "old");
+	assert_int_equal(find(*state, KEPT, "a", &out), 0);
+	restore(*state); /* nothing */
+	check_record(*state, "old");
+}
+
+static void what_was_made_anew_since_is_not_replaced(void **state)
+{
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+	auto_step_record struct step_record newest;
+
+	replace(*state, "old", "new");
+	fill(&newest, "a", "newest", "newest");
+	put(*state, STR(""), &newest);
+	restore(*state);
+	check_record(*state, "newest");
+	assert_int_equal(find(*state, KEPT, "a", &out), 0);
+}
+
+static void one_way_back_is_kept(void **state)
+{
+	replace(*state, "first", "second");
+	replace(*state, "second", "third");
+	restore(*state);
+	check_record(*state, "second");
+}
+
+static void what_is_no_other_is_not_kept(void **state)
+{
+	auto_step_record struct step_record out = STEP_RECORD_INIT;
+
+	replace(*state, "same", "same");
+	assert_int_equal(find(*state, KEPT, "a", &out), 0);
 }
 
 static void an_equal_layer_is_the_published_one(void **state)
@@ -287,6 +370,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fixture_test(a_draft_is_found_by_its_owner_alone),
 		fixture_test(a_published_draft_replaces_the_record),
+		fixture_test(what_was_replaced_is_put_back),
+		fixture_test(what_was_made_anew_since_is_not_replaced),
+		fixture_test(one_way_back_is_kept),
+		fixture_test(what_is_no_other_is_not_kept),
 		fixture_test(an_equal_layer_is_the_published_one),
 		fixture_test(a_step_without_a_layer_keeps_the_time_of_the_first),
 		fixture_test(a_published_layer_stands_in_for_later_equal_ones),
