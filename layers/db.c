@@ -22,11 +22,10 @@ int(db_fail)(const struct db *db, int rc, struct err *err)
 	switch (rc) {
 	case ENOSPC:
 	case EDQUOT:
-		return err_set(err, ERR_FULL, "%s: no space left on its file system", db->path);
+		return err_os(err, ENOSPC, "%s", db->path);
 	case EIO: /* what LMDB makes of a short write, too */
 		if (db_is_disk_full(db))
-			return err_set(err, ERR_FULL, "%s: no space left on its file system",
-				       db->path);
+			return err_os(err, ENOSPC, "%s", db->path);
 		return err_os(err, rc, "%s", db->path);
 	case ENOMEM:
 		return err_set(err, ERR_UNSUPPORTED,
