@@ -39,6 +39,7 @@ struct inflate {
 	struct inflate_state state;
 	enum gzip_part part;
 	size_t at; /* bytes of this part so far */
+	uint64_t behind;
 	uint8_t flags;
 	size_t extra_len;
 	uint8_t out[INFLATE_PIECE];
@@ -59,6 +60,7 @@ static struct inflate *gzip_open(struct sink *out)
 	isal_inflate_init(&inflate->state);
 	inflate->part = GZIP_FIXED;
 	inflate->at = 0;
+	inflate->behind = 0;
 	return inflate;
 }
 
@@ -177,6 +179,7 @@ static int gzip_header(struct inflate *inflate, struct str *bytes, struct err *e
 
 	if (in_magic && bytes->ptr[0] != GZIP_MAGIC[inflate->at]) {
 		inflate->part = GZIP_BEHIND;
+		inflate->behind = inflate->at;
 		return 0;
 	}
 	if (gzip_take(inflate, (uint8_t)bytes->ptr[0]) && gzip_next_part(inflate, err) < 0)
@@ -195,6 +198,7 @@ static int gzip_write(struct inflate *inflate, struct str bytes, struct err *err
 		if (result < 0)
 			return -1;
 	}
+	inflate->behind += bytes.len;
 	return 0;
 }
 
@@ -207,10 +211,16 @@ static int gzip_finish(struct inflate *inflate, struct err *err)
 	return err_set(err, ERR_CORRUPT, "gzip stream: it ends too early");
 }
 
+static uint64_t gzip_behind(const struct inflate *inflate)
+{
+	return inflate->part == GZIP_BEHIND ? inflate->behind : inflate->at;
+}
+
 const struct inflate_format inflate_gzip = {
 	.starts = gzip_starts,
 	.open = gzip_open,
 	.close = gzip_close,
 	.write = gzip_write,
 	.finish = gzip_finish,
+	.behind = gzip_behind,
 };

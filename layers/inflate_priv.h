@@ -21,6 +21,8 @@ struct inflate_format {
 	int (*write)(struct inflate *inflate, struct str bytes, struct err *err);
 	/* ERR_CORRUPT in the middle of a stream. */
 	int (*finish)(struct inflate *inflate, struct err *err);
+	/* After that, how many bytes were ignored. */
+	uint64_t (*behind)(const struct inflate *inflate);
 };
 
 extern const struct inflate_format inflate_gzip;

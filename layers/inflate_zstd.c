@@ -25,6 +25,7 @@ struct inflate {
 	size_t first_len;
 	bool inside; /* a frame has begun and not ended */
 	bool behind; /* what follows is no frame */
+	uint64_t behind_len;
 	char out[INFLATE_PIECE];
 };
 
@@ -51,6 +52,7 @@ static struct inflate *inflate_zstd_open(struct sink *out)
 		abort();
 	inflate->inside = inflate->behind = false;
 	inflate->first_len = 0;
+	inflate->behind_len = 0;
 	return inflate;
 }
 
@@ -99,6 +101,7 @@ static int inflate_zstd_begin(struct inflate *inflate, struct err *err)
 
 	inflate->inside = inflate_zstd_starts(first);
 	inflate->behind = !inflate->inside;
+	inflate->behind_len = inflate->behind ? first.len : 0;
 	if (inflate_zstd_frame(inflate, &first, err) < 0)
 		return -1;
 	memmove(inflate->first, first.ptr, first.len);
@@ -123,6 +126,7 @@ static int inflate_zstd_write(struct inflate *inflate, struct str bytes, struct 
 		if (result < 0)
 			return -1;
 	}
+	inflate->behind_len += bytes.len;
 	return 0;
 }
 
@@ -135,10 +139,16 @@ static int inflate_zstd_finish(struct inflate *inflate, struct err *err)
 	return inflate->inside ? err_set(err, ERR_CORRUPT, "zstd stream: it ends too early") : 0;
 }
 
+static uint64_t inflate_zstd_behind(const struct inflate *inflate)
+{
+	return inflate->behind_len;
+}
+
 const struct inflate_format inflate_zstd = {
 	.starts = inflate_zstd_starts,
 	.open = inflate_zstd_open,
 	.close = inflate_zstd_close,
 	.write = inflate_zstd_write,
 	.finish = inflate_zstd_finish,
+	.behind = inflate_zstd_behind,
 };

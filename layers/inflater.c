@@ -92,6 +92,11 @@ int inflater_write(struct inflater *inflater, struct str bytes, struct err *err)
 	return bytes.len > 0 ? inflater_feed(inflater, bytes, err) : 0;
 }
 
+uint64_t inflater_behind(const struct inflater *inflater)
+{
+	return inflater->format ? inflater->format->behind(inflater->inflate) : 0;
+}
+
 int inflater_finish(struct inflater *inflater, struct err *err)
 {
 	if (!inflater->chosen && inflater_choose(inflater, err) < 0)

@@ -70,6 +70,9 @@ void inflater_close(struct inflater *inflater);
 int inflater_write(struct inflater *inflater, struct str bytes, struct err *err) MUST_CHECK;
 int inflater_finish(struct inflater *inflater, struct err *err) MUST_CHECK;
 
+/* After that: how many bytes behind the last stream were ignored. */
+uint64_t inflater_behind(const struct inflater *inflater);
+
 /* The format that bytes which begin so are compressed in, if any; INFLATER_FIRST are enough. */
 #define INFLATER_FIRST ((size_t)4)
 bool inflater_recognizes(struct str first, enum layer_codec *out);

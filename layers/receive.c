@@ -45,6 +45,7 @@ struct receive {
 	struct sink plain; /* of the inflater: hashes and passes on */
 	struct hasher diff_id;
 	uint64_t tar_size;
+	uint64_t behind;
 };
 
 static uint64_t receive_max_bytes(const struct receive *receive)
@@ -97,7 +98,10 @@ static int receive_inflate_all(struct receive *receive, struct err *err)
 		if (inflater_write(inflater, bytes, err) < 0)
 			return -1;
 	}
-	return more < 0 ? -1 : inflater_finish(inflater, err);
+	if (more < 0 || inflater_finish(inflater, err) < 0)
+		return -1;
+	receive->behind = inflater_behind(inflater);
+	return 0;
 }
 
 /*
@@ -318,6 +322,19 @@ int receive_finish(struct receive *receive, struct err *err)
 	    blob_writer_commit(receive->blob, &receive->spec.blob, &info, err) < 0)
 		return -1;
 	return receive_record(receive, err);
+}
+
+void receive_report(const struct receive *receive, struct receive_report *out)
+{
+	*out = (struct receive_report){.size = receive->received,
+				       .tar_size = receive->tar_size,
+				       .behind = receive->behind};
+}
+
+bool receive_is_swollen(const struct receive_report *report)
+{
+	return report->tar_size > RECEIVE_SWOLLEN_BYTES &&
+	       report->tar_size / RECEIVE_SWOLLEN_RATIO > report->size;
 }
 
 void receive_close(struct receive *receive)

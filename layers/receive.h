@@ -37,6 +37,21 @@ int receive_open(struct store *store, const struct receive_spec *spec, struct re
 int receive_write(struct receive *receive, struct str bytes, struct err *err) MUST_CHECK;
 int receive_finish(struct receive *receive, struct err *err) MUST_CHECK;
 
+/* What a layer that was received is like, beside being whole. */
+struct receive_report {
+	uint64_t size;     /* bytes, of the blob */
+	uint64_t tar_size; /* bytes, of what it inflates to */
+	uint64_t behind;   /* bytes of the blob that are behind its compressed stream */
+};
+
+/* After a finish that went well. */
+void receive_report(const struct receive *receive, struct receive_report *out);
+
+/* Whether it inflates to so much more than its size that somebody should know. */
+#define RECEIVE_SWOLLEN_RATIO 100
+#define RECEIVE_SWOLLEN_BYTES ((uint64_t)1 << 30) /* and more than that */
+bool receive_is_swollen(const struct receive_report *report);
+
 /* Before finish: stop the threads, remove what was staged. */
 void receive_close(struct receive *receive);
 

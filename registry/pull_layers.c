@@ -33,6 +33,31 @@ static int layer_sink_write(struct sink *sink, struct str bytes, struct err *err
 	return 0;
 }
 
+static void pull_warn_of(struct pull *pull, const struct descriptor *blob, const char *what,
+			 uint64_t bytes)
+{
+	char name[DIGEST_TEXT_MAX];
+	char text[DIGEST_TEXT_MAX + 128];
+
+	(void)snprintf(text, sizeof(text), "layer %s: %" PRIu64 " bytes %s",
+		       digest_format(&blob->digest, name), bytes, what);
+	pull_warn(pull, str_of(text));
+}
+
+/* What is odd about a layer that is right. */
+static void pull_layer_look(struct pull *pull, const struct descriptor *blob,
+			    const struct receive *receive)
+{
+	struct receive_report report;
+
+	receive_report(receive, &report);
+	if (report.behind > 0)
+		pull_warn_of(pull, blob, "behind its compressed stream are ignored", report.behind);
+	if (receive_is_swollen(&report))
+		pull_warn_of(pull, blob, "is what it inflates to, over a hundred times its size",
+			     report.tar_size);
+}
+
 /* One layer to get: the blob of a descriptor, the tree of a diff id. */
 struct layer_job {
 	const struct descriptor *blob;
@@ -52,6 +77,7 @@ static int pull_layer_fetch(struct pull *pull, size_t lane, const struct receive
 	if (pull->origin->blob(pull->origin, lane, blob, &sink.sink, err) < 0 ||
 	    receive_finish(receive, err) < 0)
 		return -1;
+	pull_layer_look(pull, blob, receive);
 	pull_tell(pull, PULL_LAYER_DONE, blob, blob->size);
 	return 0;
 }

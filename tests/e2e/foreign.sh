@@ -71,10 +71,13 @@ again() # SENTENCE FILE MEDIA-TYPE
 split -b 500000 "$work/things.tar" "$work/piece."
 for piece in "$work"/piece.*; do gzip -c "$piece"; done >"$work/members.gz"
 again "members with names and times" "$work/members.gz" tar+gzip
+check "nobody is warned of what is right" bash -c '! grep -q WARNING "$1"' - "$work/pull.log"
 { cat "$work/members.gz" && head -c 4096 /dev/zero; } >"$work/padded.gz"
 again "zeros behind the last member" "$work/padded.gz" tar+gzip
+holds "are warned of" "$(cat "$work/pull.log")" 'WARNING layer sha256:.*: 4096 bytes behind its compressed stream are ignored'
 { cat "$work/members.gz" && echo garbage; } >"$work/garbage.gz"
 again "garbage behind the last member" "$work/garbage.gz" tar+gzip
+holds "is, too" "$(cat "$work/pull.log")" 'WARNING layer sha256:.*: 8 bytes behind its compressed stream are ignored'
 again "a plain tar that is said to be gzip" "$work/things.tar" tar+gzip
 again "gzip that is said to be zstd" "$work/members.gz" tar+zstd
 zstd -q --ultra -20 --long=27 -c <"$work/things.tar" >"$work/long.zst"

@@ -149,6 +149,30 @@ static void what_follows_the_last_stream_is_ignored(void **state)
 	}
 }
 
+static void what_is_ignored_is_counted(void **state)
+{
+	static const char *const trailers[] = {
+		"", "x", "\x1f", "\x1f\x8b", "\x28\xb5", "1234", "more than any header of zstd"};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(trailers) / sizeof(trailers[0]); i++) {
+		auto_buf struct buf packed = BUF_INIT(PACKED_MAX);
+		AUTO(inflater) struct inflater *inflater = NULL;
+		struct memory out = {.sink = {memory_write}, .bytes = BUF_INIT(100)};
+		struct err err = {0};
+
+		packs[i % 2](&packed, STR("plain"));
+		check_ok(buf_add(&packed, str_of(trailers[i / 2]), &err), &err);
+		check_ok(inflater_open(&out.sink, 100, &inflater, &err), &err);
+		for (size_t at = 0; at < packed.len; at++)
+			check_ok(inflater_write(inflater, (struct str){packed.ptr + at, 1}, &err),
+				 &err);
+		check_ok(inflater_finish(inflater, &err), &err);
+		assert_int_equal(inflater_behind(inflater), strlen(trailers[i / 2]));
+		buf_done(&out.bytes);
+	}
+}
+
 static void skippable_frames_are_skipped(void **state)
 {
 	auto_buf struct buf packed = BUF_INIT(PACKED_MAX);
@@ -271,6 +295,7 @@ int main(void)
 		cmocka_unit_test(a_gzip_header_may_have_every_field_and_come_in_pieces),
 		cmocka_unit_test(unknown_flags_in_a_gzip_header_are_corrupt),
 		cmocka_unit_test(what_follows_the_last_stream_is_ignored),
+		cmocka_unit_test(what_is_ignored_is_counted),
 		cmocka_unit_test(skippable_frames_are_skipped),
 		cmocka_unit_test(a_stream_cut_off_anywhere_is_corrupt),
 		cmocka_unit_test(a_flipped_bit_is_corrupt_or_harmless),

@@ -161,6 +161,41 @@ static void padding_behind_the_stream_belongs_to_the_blob(void **state)
 	sample_done(&sample);
 }
 
+static void what_is_odd_about_a_layer_is_reported(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(receive) struct receive *receive = NULL;
+	struct receive_report report;
+	struct sample sample;
+	struct err err = {0};
+
+	sample_init(&sample, NULL);
+	check_ok(buf_add(&sample.packed, STR("12345"), &err), &err);
+	sample_name(&sample);
+	check_ok(receive_open(fixture->store, &sample.spec, &receive, &err), &err);
+	check_ok(receive_write(receive, buf_str(&sample.packed), &err), &err);
+	check_ok(receive_finish(receive, &err), &err);
+	receive_report(receive, &report);
+	assert_int_equal(report.behind, 5);
+	assert_int_equal(report.size, sample.packed.len);
+	assert_int_equal(report.tar_size, sample.tar.bytes.len);
+	assert_false(receive_is_swollen(&report));
+	sample_done(&sample);
+}
+
+static void a_layer_that_inflates_a_hundredfold_is_swollen_if_it_is_large(void **state)
+{
+	const uint64_t gib = (uint64_t)1 << 30;
+
+	(void)state;
+	assert_true(receive_is_swollen(&(struct receive_report){.size = 1, .tar_size = gib + 1}));
+	assert_false(receive_is_swollen(&(struct receive_report){.size = 1, .tar_size = gib}));
+	assert_false(receive_is_swollen(
+		&(struct receive_report){.size = gib / 10, .tar_size = 10 * gib}));
+	assert_true(receive_is_swollen(
+		&(struct receive_report){.size = gib / 10 - 1, .tar_size = 10 * gib}));
+}
+
 static void check_refused(struct store *store, const struct sample *sample, enum err_kind kind,
 			  const char *words)
 {
@@ -376,6 +411,8 @@ int main(void)
 		STORE_TEST(a_layer_becomes_blob_and_tree_in_one_pass),
 		STORE_TEST(zstd_and_plain_layers_are_received_too),
 		STORE_TEST(padding_behind_the_stream_belongs_to_the_blob),
+		STORE_TEST(what_is_odd_about_a_layer_is_reported),
+		cmocka_unit_test(a_layer_that_inflates_a_hundredfold_is_swollen_if_it_is_large),
 		STORE_TEST(another_digest_is_corrupt_and_both_are_named),
 		STORE_TEST(another_tar_is_corrupt_and_both_are_named),
 		STORE_TEST(another_size_is_corrupt),
