@@ -10,9 +10,9 @@
  * Transport: HTTPS; plain HTTP where the caller asks for it, and to loopback
  * unless a CA file is named or the registry wants TLS. Anonymous, basic and
  * bearer (distribution's token specification). Redirects never carry
- * Authorization to another host. 408, 429, 5xx and broken connections are
- * retried with backoff (PULL_TRIES), by a closed Range once bytes were
- * received.
+ * Authorization to another host, and lead from HTTPS to plain HTTP only for
+ * what is asked for by its digest. 408, 429, 5xx and broken connections are
+ * retried with backoff (PULL_TRIES), by a closed Range once bytes were received.
  *
  * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED,
  * ERR_BUSY (429), ERR_REMOTE (it misbehaves), ERR_CORRUPT (bytes are not what their digest

@@ -143,9 +143,16 @@ static bool is_redirect(const struct remote_request *request, const struct http_
 	       (status == 301 || status == 302 || status == 303);
 }
 
+/* What comes is judged by its digest, whichever way that is. */
+static bool is_verified(const struct remote_request *request)
+{
+	return request->method == HTTP_GET && request->name &&
+	       str_starts(str_of(request->name), STR("sha256:"));
+}
+
 /* Go where the answer points. Once away from the registry, its proof stays behind. */
-static int remote_way_follow(struct remote_way *way, const struct http_reply *response,
-			     struct err *err)
+static int remote_way_follow(struct remote_way *way, const struct remote_request *request,
+			     const struct http_reply *response, struct err *err)
 {
 	struct url from;
 	struct url to;
@@ -154,7 +161,7 @@ static int remote_way_follow(struct remote_way *way, const struct http_reply *re
 		return err_set(err, ERR_REMOTE, "more than %d redirects", REMOTE_REDIRECTS_MAX);
 	if (url_parse(way->url.ptr, &from, err) < 0 || url_parse(response->location, &to, err) < 0)
 		return -1;
-	if (from.secure && !to.secure)
+	if (from.secure && !to.secure && !is_verified(request))
 		return err_set(err, ERR_REMOTE, "redirected from HTTPS to plain HTTP at %s",
 			       to.host);
 	if (!url_same_origin(&to, &way->registry))
@@ -224,7 +231,7 @@ static int remote_step(struct remote *remote, struct http *http, struct remote_w
 	    remote_send_one(remote, http, way, request, &grant, response, err) < 0)
 		return -1;
 	if (is_redirect(request, response))
-		return remote_way_follow(way, response, err) < 0 ? -1 : 1;
+		return remote_way_follow(way, request, response, err) < 0 ? -1 : 1;
 	if (remote_guess_again(remote, way, response))
 		return remote_way_start(remote, request, way, err) < 0 ? -1 : 1;
 	if (response->status != 401 || way->strayed || way->renewed)

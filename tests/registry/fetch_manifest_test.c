@@ -140,6 +140,31 @@ static void a_manifest_has_a_ceiling(void **state)
 	check_err(bench_manifest(bench, &digest, &err), &err, ERR_LIMIT);
 }
 
+/* The largest that the specification wants taken: blanks count. */
+static void gives_four_mebibytes(void *ctx, const struct standin_request *request)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct err err = {0};
+
+	(void)ctx;
+	check_ok(buf_addf(&text, &err, "%-*s", (int)MANIFEST_MAX, MANIFEST_TEXT), &err);
+	standin_answer(request, "200 OK", "", buf_str(&text));
+}
+
+static void four_mebibytes_are_a_manifest(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench_open(bench, gives_four_mebibytes, NULL);
+	bench->got.max = MANIFEST_MAX;
+	check_ok(bench_manifest(bench, &digest, &err), &err);
+	assert_int_equal(bench->got.len, MANIFEST_MAX);
+	bench->got.max--;
+	check_err(bench_manifest(bench, &digest, &err), &err, ERR_LIMIT);
+}
+
 static void knows_nothing(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
@@ -245,6 +270,7 @@ int main(void)
 		TEST(a_manifest_of_another_type_is_corrupt),
 		TEST(schema_1_is_told_and_not_taken_for_damage),
 		TEST(a_manifest_has_a_ceiling),
+		TEST(four_mebibytes_are_a_manifest),
 		TEST(what_is_not_there_is_not_found),
 		TEST(head_gives_the_digest),
 		TEST(head_that_is_not_answered_is_a_miss),

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A registry with a certificate and a password, whose files lie behind plain HTTP elsewhere.
+. "$(dirname "$0")/lib.sh"
+
+tiny_base >/dev/null
+digest=$(jq -r '.manifests[0].digest' "$work/tiny/index.json")
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \
+	-addext subjectAltName=IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+door=$(free_port) files=$(free_port)
+cat >"$work/door.py" <<'PY'
+import http.server, ssl, sys, threading
+layout, door, files, cert, key = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *args):
+        super().__init__(*args, directory=layout)
+
+    def send_head(self):
+        if self.headers["Authorization"]:  # as signed URLs have it
+            return self.send_error(400, "Only one auth mechanism allowed")
+        return super().send_head()
+
+class Door(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if not self.headers["Authorization"]:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic realm=x")
+        else:
+            self.send_response(307)
+            name = self.path.split("/")[-1].replace(":", "/")
+            self.send_header("Location", f"http://127.0.0.1:{files}/blobs/{name}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    do_HEAD = do_GET
+
+plain = http.server.ThreadingHTTPServer(("127.0.0.1", files), Files)
+threading.Thread(target=plain.serve_forever, daemon=True).start()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", door), Door)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(cert, key)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+PY
+serve python3 "$work/door.py" "$work/tiny" "$door" "$files" "$work/cert.pem" "$work/key.pem"
+wait_for 60 curl -sS --cacert "$work/cert.pem" "https://127.0.0.1:$door/"
+pull() { echo secret | hearth pull "127.0.0.1:$door/tiny$1" --ca-file "$work/cert.pem" --username me --password-stdin; }
+
+same "what has a digest may come by plain HTTP, to which no password goes" "$(pull "@$digest" 2>"$work/log")" "$digest"
+refused "what a tag stands for may not" 69 "redirected from HTTPS to plain HTTP at 127.0.0.1" pull :latest
+
+nothing_left "nothing is left of it"
+finish
