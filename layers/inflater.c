@@ -67,6 +67,20 @@ bool inflater_recognizes(struct str first, enum layer_codec *out)
 	return *out == LAYER_GZIP || inflate_zstd.starts(first);
 }
 
+const char *inflater_other(struct str first)
+{
+	static const struct {
+		const char *magic;
+		const char *program;
+	} others[] = {{"BZh", "bzip2"}, {"\xfd\x37zXZ", "xz"}};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (str_starts(first, str_of(others[i].magic)))
+			return others[i].program;
+	}
+	return NULL;
+}
+
 static int inflater_choose(struct inflater *inflater, struct err *err)
 {
 	struct str first = {inflater->first, inflater->first_len};

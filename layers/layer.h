@@ -77,6 +77,9 @@ uint64_t inflater_behind(const struct inflater *inflater);
 #define INFLATER_FIRST ((size_t)4)
 bool inflater_recognizes(struct str first, enum layer_codec *out);
 
+/* What is no tar and begins so (6 bytes are enough): the program that inflates it, or NULL. */
+const char *inflater_other(struct str first);
+
 /*
  * The plain tar of a stored layer, to a sink, in order; frames that we made
  * are inflated on all cores.

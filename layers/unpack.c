@@ -10,6 +10,7 @@
 #include "layers/unpack_priv.h"
 
 #include "layers/base/path.h"
+#include "layers/layer.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -83,12 +84,23 @@ static int unpack_tar_error(const struct unpack *unpack, struct err *err)
 	return -1;
 }
 
+/* Its first bytes are no header. */
+static int unpack_no_tar(const struct unpack *unpack, struct err *err)
+{
+	const char *other =
+		inflater_other(unpack->before.len > 0 ? buf_str(&unpack->before) : unpack->lent);
+
+	if (unpack->source_failed || !other)
+		return unpack_tar_error(unpack, err);
+	return err_set(err, ERR_UNSUPPORTED, "compressed by %s, which is not read", other);
+}
+
 static int unpack_open(struct unpack *unpack, struct err *err)
 {
 	if (archive_read_support_format_tar(unpack->archive) != ARCHIVE_OK ||
 	    archive_read_support_format_empty(unpack->archive) != ARCHIVE_OK ||
 	    archive_read_open(unpack->archive, unpack, NULL, unpack_read, NULL) != ARCHIVE_OK)
-		return unpack_tar_error(unpack, err);
+		return unpack_no_tar(unpack, err);
 	return 0;
 }
 
@@ -158,6 +170,17 @@ static int unpack_repair_link(struct unpack *unpack, struct archive_entry *raw, 
 	return 0;
 }
 
+/* It forgets one that stands in pax alone, too, and says nothing. */
+static bool unpack_lost_link(struct archive_entry *raw)
+{
+	const char *target = archive_entry_symlink(raw);
+
+	if (archive_entry_hardlink(raw))
+		return false;
+	return archive_entry_filetype(raw) == 0 ||
+	       (archive_entry_filetype(raw) == AE_IFLNK && (!target || !*target));
+}
+
 static int unpack_one(struct unpack *unpack, struct archive_entry *raw, struct err *err)
 {
 	const char *text = archive_entry_pathname(raw);
@@ -196,7 +219,8 @@ static int unpack_entries(struct unpack *unpack, uint64_t max_entries, struct er
 	int got;
 
 	while ((got = unpack_next(unpack, &raw)) == ARCHIVE_OK || got == ARCHIVE_WARN) {
-		if (got == ARCHIVE_WARN && unpack_repair_link(unpack, raw, err) < 0)
+		if ((got == ARCHIVE_WARN || unpack_lost_link(raw)) &&
+		    unpack_repair_link(unpack, raw, err) < 0)
 			return err_ctx(err, "tar");
 		if (count++ == max_entries)
 			return err_set(err, ERR_LIMIT, "more entries than are allowed");

@@ -218,6 +218,8 @@ static int entry_make_symlink(const struct entry *entry, struct err *err)
 
 	if (!target || !*target)
 		return err_set(err, ERR_CORRUPT, "a symlink without a target");
+	if (strlen(target) >= PATH_MAX)
+		return err_set(err, ERR_CORRUPT, "a symlink whose target is too long");
 	if (entry_symlink(entry, target) < 0) {
 		if (errno != EEXIST)
 			return err_os(err, errno, "make a symlink");

@@ -3,6 +3,7 @@
 
 #include "layers/base/array.h"
 #include "layers/base/fd.h"
+#include "layers/layer.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -200,21 +201,15 @@ static la_int64_t tar_headers_skip(struct archive *archive, void *ctx, la_int64_
 /* No tar: what others inflate is told apart from what is damaged. */
 static int tar_refuse(const struct tar_index *index, struct err *err)
 {
-	static const struct {
-		const char *magic;
-		const char *tool;
-	} others[] = {{"BZh", "bzip2"}, {"\xfd\x37zXZ", "xz"}};
-	char bytes[5];
+	char bytes[6];
 	ssize_t n = pread(index->fd, bytes, sizeof(bytes), 0);
-	struct str first = {bytes, n > 0 ? (size_t)n : 0};
+	const char *other = inflater_other((struct str){bytes, n > 0 ? (size_t)n : 0});
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (str_starts(first, str_of(others[i].magic)))
-			return err_set(err, ERR_UNSUPPORTED,
-				       "compressed by %s, which is not read; inflate it first: "
-				       "%s -dc FILE | hearth import -",
-				       others[i].tool, others[i].tool);
-	}
+	if (other)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "compressed by %s, which is not read; inflate it first: "
+			       "%s -dc FILE | hearth import -",
+			       other, other);
 	return err_set(err, ERR_CORRUPT, "not a tar, or a damaged one");
 }
 

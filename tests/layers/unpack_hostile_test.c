@@ -3,6 +3,7 @@
 #include "tests/layers/unpacking.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -355,6 +356,38 @@ static void truncation_is_noticed(void **state)
 	}
 }
 
+static void what_others_compress_is_told_from_damage(void **state)
+{
+	struct fixture *fixture = *state;
+	struct err err = {0};
+
+	check_ok(buf_add(&fixture->tar.bytes, STR("BZh91AY&SY"), &err), &err);
+	check_refused(fixture, ERR_UNSUPPORTED, "compressed by bzip2, which is not read");
+	buf_clear(&fixture->tar.bytes);
+	check_ok(buf_add(&fixture->tar.bytes, STR("\xfd\x37zXZ"), &err), &err);
+	check_refused(fixture, ERR_UNSUPPORTED, "compressed by xz, which is not read");
+	buf_clear(&fixture->tar.bytes);
+	tarball_entry(&fixture->tar, .name = "BZh9 is a name");
+	unpack(fixture);
+}
+
+static void a_symlinks_target_has_the_length_that_linux_takes(void **state)
+{
+	struct fixture *fixture = *state;
+	char target[PATH_MAX + 1];
+
+	memset(target, 't', sizeof(target) - 1);
+	target[PATH_MAX] = '\0';
+	tarball_pax(&fixture->tar, "linkpath", str_of(target));
+	tarball_entry(&fixture->tar, .name = "l", .type = '2', .link = "t");
+	check_refused(fixture, ERR_CORRUPT, "entry l: a symlink whose target is too long");
+	buf_clear(&fixture->tar.bytes);
+	target[PATH_MAX - 1] = '\0';
+	tarball_pax(&fixture->tar, "linkpath", str_of(target));
+	tarball_entry(&fixture->tar, .name = "l", .type = '2', .link = "t");
+	unpack(fixture);
+}
+
 static void a_wrong_header_checksum_is_noticed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -513,6 +546,8 @@ int main(void)
 		unpack_test(trees_are_not_deeper_than_we_can_walk),
 		unpack_test(a_name_ends_at_its_nul),
 		unpack_test(truncation_is_noticed),
+		unpack_test(what_others_compress_is_told_from_damage),
+		unpack_test(a_symlinks_target_has_the_length_that_linux_takes),
 		unpack_test(a_wrong_header_checksum_is_noticed),
 		unpack_test(other_archives_are_no_tars),
 		unpack_test(the_ceiling_of_bytes_holds),

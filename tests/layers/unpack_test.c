@@ -51,7 +51,8 @@ static void every_kind_of_file_comes_out_as_it_went_in(void **state)
 
 static void names_come_through_byte_for_byte(void **state)
 {
-	static const char *const names[] = {"n\xc3\xa4me", "nfd-a\xcc\x88", "bad\xff\xfe", "a\nb"};
+	static const char *const names[] = {"n\xc3\xa4me", "nfd-a\xcc\x88", "bad\xff\xfe", "a\nb",
+					    "ascii"};
 	locale_t locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
 	struct fixture *fixture = *state;
 	char shadow[8];
