@@ -102,6 +102,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 	struct registry *registry = calloc(1, sizeof(*registry));
 	const struct remote_spec remote = {.host = reference->host,
 					   .path = reference->path,
+					   .source = spec->mirror ? spec->reference->host : STR(""),
 					   .plain_http = spec->plain_http,
 					   .ca_file = spec->ca_file,
 					   .user = spec->user,

@@ -6,6 +6,7 @@
  *
  * Invariant: a mirror's place followed by a repository's path is a reference.
  * Credentials are a mirror's own; a registry's are never shown to its mirrors.
+ * Each request to a mirror names the registry that it stands in for (ns=HOST).
  */
 #pragma once
 

@@ -126,8 +126,12 @@ static int remote_way_start(const struct remote *remote, const struct remote_req
 	way->redirects = 0;
 	if (request->url)
 		return remote_way_start_at(request->url, way, err);
-	return buf_addf(&way->url, err, "v2/" STR_FMT "/%s/%s", STR_ARG(remote->spec.path),
-			request->kind, request->name);
+	if (buf_addf(&way->url, err, "v2/" STR_FMT "/%s/%s", STR_ARG(remote->spec.path),
+		     request->kind, request->name) < 0)
+		return -1;
+	return remote->spec.source.len > 0
+		       ? url_add_query(&way->url, "ns", remote->spec.source, err)
+		       : 0;
 }
 
 /* One that keeps method and body, where there is more to keep than GET and HEAD. */

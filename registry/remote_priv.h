@@ -22,7 +22,8 @@ struct remote;
 struct remote_spec {
 	struct str host;
 	struct str path;
-	bool push; /* to be written to, too */
+	struct str source; /* the host that this is a mirror of, which it is told; or empty */
+	bool push;         /* to be written to, too */
 	bool plain_http;
 	const char *ca_file;
 	struct str user;

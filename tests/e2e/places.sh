@@ -50,6 +50,9 @@ check "to push, too" apart push "$there/team/tiny:1" "$there/pushed:1"
 mkdir "$work/www"
 echo served >"$work/www/page"
 serve_files "$work/www"
+configure "{registry: {mirrors: {\"images.example.test\": [\"http://127.0.0.1:$port/hub\"]}}}"
+refused "a mirror that has nothing" 69 "hub/team/tiny:1: 1 not found" hearth pull "$name:1" --data "$work/none"
+holds "is told whose image it was asked for" "$(cat "$work/servers.log")" '/v2/hub/team/tiny/manifests/1[?]ns=images.example.test '
 configure "{egress: {hosts: {\"pages.example.test\": \"127.0.0.1:$port\"}}}"
 spec "$work/page.json" "$base" 'RUN wget -q -O - http://pages.example.test/page | grep -q served'
 check "a host has its place from the configuration" bake "$work/page.json"

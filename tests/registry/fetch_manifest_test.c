@@ -71,6 +71,26 @@ static void a_registrys_warning_is_told_once(void **state)
 	assert_string_equal(bench->seen, expected);
 }
 
+static void notes_what_is_asked(void *ctx, const struct standin_request *request)
+{
+	struct bench *bench = ctx;
+
+	(void)snprintf(bench->seen, sizeof(bench->seen), "%s", request->target);
+	standin_answer(request, "200 OK", "", STR(MANIFEST_TEXT));
+}
+
+static void a_mirror_is_told_whose_image_is_wanted(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench->spec.source = STR("images.example:5000");
+	bench_open(bench, notes_what_is_asked, NULL);
+	check_ok(bench_manifest(bench, &digest, &err), &err);
+	assert_string_equal(bench->seen, "/v2/acme/tool/manifests/1.0?ns=images.example%3a5000");
+}
+
 static void lies_about_digest(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
@@ -265,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_manifest_needs_no_digest_header),
+		TEST(a_mirror_is_told_whose_image_is_wanted),
 		TEST(a_registrys_warning_is_told_once),
 		TEST(a_manifest_that_is_another_is_corrupt),
 		TEST(a_manifest_of_another_type_is_corrupt),
