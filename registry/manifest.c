@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/manifest_priv.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
 #define MANIFEST_CONFIG_DOCKER "application/vnd.docker.container.image.v1+json"
@@ -61,6 +62,26 @@ static int document_load(struct str text, json_t **out, struct err *err)
 	return 0;
 }
 
+static size_t digest_word(struct str text, size_t at, const char *others)
+{
+	while (at < text.len && text.ptr[at] &&
+	       (isdigit((unsigned char)text.ptr[at]) || islower((unsigned char)text.ptr[at]) ||
+		strchr(others, text.ptr[at])))
+		at++;
+	return at;
+}
+
+/* Whether a digest is well formed, and of an algorithm that nobody here knows. */
+static bool digest_is_strange(struct str text)
+{
+	size_t colon = digest_word(text, 0, "+._-");
+
+	if (colon == 0 || colon + 1 >= text.len || text.ptr[colon] != ':' ||
+	    str_starts(text, STR("sha256:")) || str_starts(text, STR("sha512:")))
+		return false;
+	return digest_word(text, colon + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ=_-") == text.len;
+}
+
 int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
 			     struct err *err)
 {
@@ -76,6 +97,8 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 		return -1;
 	if (size < 0)
 		return err_set(err, ERR_INVALID, "%s.size: less than 0", path);
+	if (digest_is_strange(digest))
+		return err_set(err, ERR_UNSUPPORTED, "%s.digest: only sha256 is supported", path);
 	if (digest_parse(digest, &descriptor.digest, err) < 0)
 		return err_ctx(err, "%s.digest", path);
 	if (descriptor.digest.algorithm != DIGEST_SHA256)
