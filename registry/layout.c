@@ -178,33 +178,67 @@ static int layout_no_such_tag(const json_t *list, struct str tag, struct err *er
 		       STR_ARG(tag), names.len ? names.ptr : "none with a name");
 }
 
-/* The entry of that name; without a name the only one, or else "latest". */
-static json_t *layout_find(const json_t *list, struct str tag)
+/* A ref.name is the tag, or as podman and skopeo write it a whole name that ends with it. */
+static bool layout_is_tagged(const json_t *entry, struct str tag, bool whole)
 {
-	json_t *entry;
+	struct str name = layout_entry_name(entry);
+
+	if (!whole)
+		return str_equal(name, tag);
+	return name.len > tag.len && name.ptr[name.len - tag.len - 1] == ':' &&
+	       str_equal(str_skip(name, name.len - tag.len), tag);
+}
+
+/* 1 the entry so tagged, 0 there is none, -1 there are several images. */
+static int layout_find_tag(const json_t *list, struct str tag, bool whole, const json_t **out,
+			   struct err *err)
+{
+	const json_t *entry;
+	int found = 0;
 	size_t at;
 
-	if (tag.len == 0 && json_array_size(list) == 1)
-		return json_array_get(list, 0);
-	if (tag.len == 0)
-		tag = STR("latest");
 	json_array_foreach(list, at, entry)
 	{
-		if (str_equal(layout_entry_name(entry), tag))
-			return entry;
+		if (!layout_is_tagged(entry, tag, whole))
+			continue;
+		if (found &&
+		    !json_equal(json_object_get(entry, "digest"), json_object_get(*out, "digest")))
+			return err_set(err, ERR_INVALID,
+				       "the layout has several images that are tagged " STR_FMT,
+				       STR_ARG(tag));
+		*out = entry;
+		found = 1;
 	}
-	return NULL;
+	return found;
+}
+
+/* The entry of that name; without a name the only one, or else "latest". */
+static int layout_find(const json_t *list, struct str tag, const json_t **out, struct err *err)
+{
+	int found;
+
+	if (tag.len == 0 && json_array_size(list) == 1) {
+		*out = json_array_get(list, 0);
+		return 1;
+	}
+	if (tag.len == 0)
+		tag = STR("latest");
+	found = layout_find_tag(list, tag, false, out, err);
+	return found == 0 ? layout_find_tag(list, tag, true, out, err) : found;
 }
 
 int layout_choose(const json_t *list, struct str tag, const json_t **out_entry, struct digest *out,
 		  struct err *err)
 {
-	const json_t *entry = layout_find(list, tag);
+	const json_t *entry = NULL;
+	int found = layout_find(list, tag, &entry, err);
 	struct err why = {0};
 	struct digest digest;
 	struct str text;
 
-	if (!entry)
+	if (found < 0)
+		return -1;
+	if (found == 0)
 		return layout_no_such_tag(list, tag, err);
 	if (!json_is_object(entry) || json_need_string(entry, "", "digest", &text, &why) < 0 ||
 	    digest_parse(text, &digest, &why) < 0)

@@ -75,6 +75,37 @@ static void resolve_finds_a_tag_or_the_only_entry(void **state)
 	assert_int_equal(digest.bytes[0], 0xbb);
 }
 
+static void resolve_finds_whole_names_by_their_tag(void **state)
+{
+	const struct layout_dir *dir = *state;
+	struct str path = str_of(dir->path);
+	struct err err = {0};
+	struct digest digest;
+
+	write_index(dir, "{\"manifests\":[" NAMED(A64, "localhost/a:1") "," NAMED(
+				 B64, "localhost:5000/b:2") "," ENTRY(A64) "]}");
+	check_ok(layout_resolve(path, STR("2"), &digest, &err), &err);
+	assert_int_equal(digest.bytes[0], 0xbb);
+	check_err(layout_resolve(path, STR("a"), &digest, &err), &err, ERR_NOT_FOUND);
+	write_index(dir, "{\"manifests\":[" NAMED(A64, "localhost/a:1") "," NAMED(B64, "1") "]}");
+	check_ok(layout_resolve(path, STR("1"), &digest, &err), &err);
+	assert_int_equal(digest.bytes[0], 0xbb);
+}
+
+static void a_tag_of_several_images_names_none(void **state)
+{
+	const struct layout_dir *dir = *state;
+	struct str path = str_of(dir->path);
+	struct err err = {0};
+	struct digest digest;
+
+	write_index(dir, "{\"manifests\":[" NAMED(A64, "1") "," NAMED(A64, "1") "]}");
+	check_ok(layout_resolve(path, STR("1"), &digest, &err), &err);
+	write_index(dir, "{\"manifests\":[" NAMED(A64, "1") "," NAMED(B64, "1") "]}");
+	check_err(layout_resolve(path, STR("1"), &digest, &err), &err, ERR_INVALID);
+	assert_non_null(strstr(err.text, "several images that are tagged 1"));
+}
+
 static void resolve_refuses_damaged_layouts(void **state)
 {
 	static const struct {
@@ -123,6 +154,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(resolve_finds_a_tag_or_the_only_entry, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(resolve_finds_whole_names_by_their_tag, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_tag_of_several_images_names_none, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(resolve_refuses_damaged_layouts, setup, teardown),
 		cmocka_unit_test_setup_teardown(resolve_opens_nothing_but_files, setup, teardown),
