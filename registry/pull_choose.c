@@ -16,28 +16,36 @@ struct choosing {
 
 static int choose_in(struct choosing *choosing, struct str index, size_t depth, struct err *err);
 
-/* The document of an entry: the manifest itself, or what leads to it. */
-static int choose_at(struct choosing *choosing, const struct descriptor *entry, size_t depth,
-		     struct err *err)
+/* The document of an entry, which is what the entry says that it is. */
+static int choose_get(struct choosing *choosing, const struct descriptor *entry, bool want_index,
+		      struct buf *out, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	bool index;
 
-	if (pull_document(choosing->pull, &entry->digest, &text, err) < 0)
+	if (pull_document(choosing->pull, &entry->digest, out, err) < 0)
 		return -1;
-	if (text.len != entry->size)
+	if (out->len != entry->size)
 		return err_set(err, ERR_CORRUPT, "manifest of %zu bytes, the index says %" PRIu64,
-			       text.len, entry->size);
-	if (manifest_is_index(buf_str(&text), &index, err) < 0)
+			       out->len, entry->size);
+	if (manifest_is_index(buf_str(out), &index, err) < 0)
 		return -1;
-	if (!index) {
-		*choosing->digest = entry->digest;
-		return buf_add(choosing->text, buf_str(&text), err);
-	}
+	if (index != want_index)
+		return err_set(err, ERR_CORRUPT, "%s where the index says there is %s",
+			       index ? "an index" : "a manifest",
+			       index ? "a manifest" : "an index");
+	return 0;
+}
+
+static int choose_below(struct choosing *choosing, const struct descriptor *entry, size_t depth,
+			struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+
 	if (depth == PULL_DEPTH_MAX || choosing->indexes == CHOOSE_INDEXES_MAX)
 		return err_set(err, ERR_LIMIT, "too many indexes in indexes");
 	choosing->indexes++;
-	if (pull_store(choosing->pull, &text, err) < 0)
+	if (choose_get(choosing, entry, true, &text, err) < 0 ||
+	    pull_store(choosing->pull, &text, err) < 0)
 		return -1;
 	return choose_in(choosing, buf_str(&text), depth + 1, err);
 }
@@ -48,13 +56,15 @@ static int choose_in(struct choosing *choosing, struct str index, size_t depth, 
 	struct descriptor entry;
 	int found = manifest_choose(index, &choosing->pull->wanted, &entry, err);
 
-	if (found == 0)
-		return choose_at(choosing, &entry, depth, err);
+	if (found == 0) {
+		*choosing->digest = entry.digest;
+		return choose_get(choosing, &entry, false, choosing->text, err);
+	}
 	for (size_t at = 0; err->kind == ERR_NOT_FOUND; at++) {
 		struct err why = {0};
 
 		found = manifest_index_in(index, at, &entry, &why);
-		if (found == 1 && choose_at(choosing, &entry, depth, err) == 0)
+		if (found == 1 && choose_below(choosing, &entry, depth, err) == 0)
 			return 0;
 		if (found == 0)
 			return -1;

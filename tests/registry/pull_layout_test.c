@@ -305,6 +305,26 @@ static void an_image_is_found_in_an_index_in_an_index(void **state)
 	pulling_check_whole(pulling);
 }
 
+static void an_index_that_is_said_to_be_a_manifest_is_none(void **state)
+{
+	struct pulling *pulling = *state;
+	auto_buf struct buf index = BUF_INIT(10000);
+	struct descriptor inner;
+	char name[DIGEST_TEXT_MAX];
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	wrap_in_index(pulling, &inner);
+	check_ok(buf_addf(&index, &err,
+			  "{\"schemaVersion\":2,\"manifests\":[{\"mediaType\":\"" MEDIA_OCI_MANIFEST
+			  "\",\"digest\":\"%s\",\"size\":%zu}]}",
+			  digest_format(&inner.digest, name), (size_t)inner.size),
+		 &err);
+	put_document(pulling, buf_str(&index), &inner);
+	check_err(pulling_run(pulling, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "an index where the index says there is a manifest"));
+}
+
 static void indexes_in_indexes_have_a_ceiling(void **state)
 {
 	struct pulling *pulling = *state;
@@ -399,6 +419,7 @@ int main(void)
 		TEST(links_and_fifos_are_no_blobs),
 		TEST(an_index_is_kept_and_its_image_named),
 		TEST(an_image_is_found_in_an_index_in_an_index),
+		TEST(an_index_that_is_said_to_be_a_manifest_is_none),
 		TEST(indexes_in_indexes_have_a_ceiling),
 		TEST(no_image_for_a_platform_says_which_there_are),
 		TEST(a_cancelled_pull_leaves_no_name),
