@@ -135,7 +135,7 @@ static void *batch_main(void *ctx)
 	return NULL;
 }
 
-/* A full batch goes to the thread; without one, to whoever found it full. */
+/* Give a full batch to the thread; if there is none, whoever found it full writes it. */
 static void batch_give_locked(struct store *store) REQUIRES(store->queue.lock);
 static void batch_give_locked(struct store *store)
 {
@@ -177,7 +177,7 @@ static void batch_fill(struct batch *batch, const struct batch_chunk *chunk)
 	batch->used += chunk->bytes.len;
 }
 
-/* An empty one: with the memory of one that is over, if there is one. */
+/* An empty batch, in the memory of one that is over if there is such. */
 static struct batch *batch_new_locked(struct store *store) REQUIRES(store->queue.lock);
 static struct batch *batch_new_locked(struct store *store)
 {

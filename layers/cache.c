@@ -33,7 +33,7 @@ static int cache_open_dir(struct store *store, bool make, struct err *err)
 	return fd;
 }
 
-/* The length in front: no two pairs of an id and a platform have the same bytes. */
+/* With the id's length in front, so no two pairs of an id and a platform have the same bytes. */
 static int cache_digest(const struct cache_spec *spec, char hex[static DIGEST_HEX_MAX],
 			struct err *err)
 {
@@ -101,7 +101,10 @@ static int cache_make_empty(int dirfd, const struct cache_spec *spec, struct err
 	return 0;
 }
 
-/* Whole or not at all: others who share it look for the name, and the first one has it. */
+/*
+ * Make it whole or not at all: others who share the cache look for the name,
+ * and the first one wins.
+ */
 static int cache_make_data(struct store *store, const struct cache_spec *spec, void *ctx,
 			   struct cache *cache, struct err *err)
 {
@@ -176,7 +179,7 @@ static uint64_t cache_blocks(const struct stat *st)
 	return S_ISDIR(st->st_mode) ? bytes : bytes / st->st_nlink;
 }
 
-/* What changes or cannot be read meanwhile counts for what was seen of it. */
+/* What changes or cannot be read meanwhile is counted as far as it was seen. */
 static uint64_t cache_count(int dirfd, const char *name, int depth)
 {
 	auto_close int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -200,7 +203,7 @@ static uint64_t cache_count(int dirfd, const char *name, int depth)
 	return bytes;
 }
 
-/* 1, or 0 for what is no cache, or not one yet. */
+/* 1; 0 it is no cache, or not one yet. */
 static int cache_read_info(int cachesfd, const char *name, struct buf *text, struct cache_info *out,
 			   struct err *err)
 {

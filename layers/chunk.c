@@ -76,7 +76,7 @@ int chunk_count_up(const struct store_blobs *blobs, MDB_txn *txn, const struct d
 		      (struct str){(const char *)&disk, sizeof(disk)}, err);
 }
 
-/* A count of 0 has no record; where there was none, the store's fault is a check's to find. */
+/* A count of 0 has no record. Where there was none the store is damaged, which fsck reports. */
 int chunk_count_down(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *id,
 		     struct err *err)
 {

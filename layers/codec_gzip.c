@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * The level whose bytes are the same on every x86 since 2008: level 3 searches
- * otherwise with AVX2 and with AVX-512, and level 1 finds matches in what the
- * table of the chunk before left behind.
+ * The level whose output is the same on every x86 since 2008: level 3 searches
+ * differently with AVX2 and AVX-512, and level 1 finds matches in the table
+ * that the chunk before left behind.
  */
 #define GZIP_LEVEL 2
 #define GZIP_TABLES ISAL_DEF_LVL2_REQ /* of the level's memory; tokens are behind them */
@@ -69,7 +69,7 @@ static int gzip_compress(struct codec_context *context, struct str plain, char *
 		abort();
 	stream = context->compress;
 	isal_deflate_stateless_init(stream);
-	memset(context->memory, 0, GZIP_TABLES); /* no chunk knows of the one before */
+	memset(context->memory, 0, GZIP_TABLES); /* each chunk starts from an empty table */
 	stream->gzip_flag = IGZIP_GZIP;
 	stream->level = GZIP_LEVEL;
 	stream->level_buf = context->memory;

@@ -143,7 +143,7 @@ int collect_sweep(struct collector *collector, struct collect_result *out, struc
 	int result = collect_trees(collector, err);
 
 	meta_abort(steal_ptr(&collector->snapshot));
-	reach_end(collector->reach); /* else no page that is given back is used again */
+	reach_end(collector->reach); /* until then no freed page is used again */
 	if (result < 0)
 		return -1;
 	if (collector->options.dry_run)

@@ -10,7 +10,7 @@
 
 #define BLOBS_LOOK_MAX 4096 /* entries that one transaction looks at */
 
-/* Blobs that seem to be nobody's, in the order of their sha256. */
+/* Blobs that nothing seems to need, in the order of their sha256. */
 struct doomed {
 	struct blob_entry at[COLLECT_BATCH_BLOBS];
 	size_t count;
@@ -78,7 +78,7 @@ static int doomed_find(const struct collector *collector, const struct store_blo
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
 }
 
-/* As of now: somebody may have put it again, or named it. */
+/* Look again: somebody may have put it again, or named it. */
 static int collect_blob(struct collector *collector, const struct store_blobs *blobs, MDB_txn *txn,
 			const struct digest *digest, struct err *err)
 {

@@ -2,9 +2,10 @@
 /*
  * collect_chunks.c - chunks that no blob holds, and frames of chunks that went.
  *
- * A write session may have added such a chunk, or have found it and count on it,
- * so they go only while none is open (store_session()); who wants to open one
- * waits for a transaction, and we wait COLLECT_SESSION_MS for them.
+ * A write session may have added such a chunk, or found it and relies on it, so
+ * they are deleted only while none is open (store_session()). Who wants to open
+ * one waits for a transaction; we wait COLLECT_SESSION_MS for those that are
+ * open.
  */
 #include "layers/base/clock.h"
 #include "layers/chunk_priv.h"

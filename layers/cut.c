@@ -26,7 +26,7 @@ void cutter_init(struct cutter *cutter)
 		cutter->gear[i] = cut_mix(&state);
 }
 
-/* Skip what has no cut, four bytes at once: each has its hash without the one before. */
+/* Skip bytes without a cut, four at once: each hash is computed without the one before. */
 static size_t cut_skip(const struct cutter *cutter, const unsigned char *bytes, size_t at,
 		       size_t end, uint64_t mask, uint64_t *hash)
 {

@@ -130,9 +130,9 @@ static int db_check_size(const struct db *db, struct err *err)
 }
 
 /*
- * LMDB never writes a page that was taken and given back in one transaction.
- * Where that is the last one, the file would end before it and look truncated;
- * so it is made longer first, with a hole. By a writer: no other one is at it.
+ * LMDB never writes a page that was taken and given back in one transaction. If
+ * that is the last one the file would end before it and look truncated; so the
+ * file is first made longer, with a hole. The caller has the write transaction.
  */
 static int db_lengthen(const struct db *db)
 {

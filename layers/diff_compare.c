@@ -16,7 +16,7 @@ static bool has_holes(const struct stat *stat)
 	return (int64_t)stat->st_blocks * 512 < stat->st_size;
 }
 
-/* Where data comes next in either; at when neither file has holes to skip. */
+/* Where the next data of either file starts; at, where neither has a hole to skip. */
 static off_t next_data(int a, int b, off_t at, off_t size)
 {
 	off_t x = lseek(a, at, SEEK_DATA);

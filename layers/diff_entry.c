@@ -81,7 +81,7 @@ int diff_emit_dir(struct diff *diff, struct diff_dir *dir, struct err *err)
 
 	if (emit_parents(diff, dir->parent, err) < 0 || dir_path(diff, dir, &path, err) < 0)
 		return -1;
-	/* the other set is free here, and upper's may belong to what leads us here */
+	/* diff->lower is free here; diff->upper may hold the xattrs of the entry that is emitted */
 	if (attrs_read(&diff->lower, &file, dir->stat.st_mode, err) < 0)
 		return -1;
 	if (entry_check_owner(&dir->stat, err) < 0 || entry_begin(diff, err) < 0)
@@ -122,8 +122,8 @@ static int emit_link(struct diff *diff, const struct stat *stat, struct err *err
 }
 
 /*
- * What every file's entry starts with. 1 when that is all of it, since the file
- * is in the tar under another name; 0 when its own entry is to follow; or -1.
+ * Begin the entry of a file. 1 that was all, since the file is in the tar under
+ * another name; 0 its own entry is to follow; -1.
  */
 static int emit_head(struct diff *diff, struct diff_dir *dir, const struct stat *stat,
 		     struct err *err)

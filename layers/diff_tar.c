@@ -34,8 +34,8 @@ struct diff_tar {
 };
 
 /*
- * To libarchive no write ever fails, since it leaks when one does; who calls it
- * looks at sink_failed afterwards.
+ * We never tell libarchive that a write failed, since it leaks then; its
+ * callers look at sink_failed afterwards.
  */
 static la_ssize_t tar_write(struct archive *archive, void *ctx, const void *bytes, size_t len)
 {
@@ -97,7 +97,7 @@ void diff_tar_close(struct diff_tar *tar)
 {
 	if (!tar)
 		return;
-	tar->sink_failed = true; /* freeing writes an end, which nobody wants */
+	tar->sink_failed = true; /* freeing writes an end of the archive, which goes nowhere */
 	archive_entry_free(tar->entry);
 	(void)archive_write_free(tar->archive);
 	hasher_done(&tar->content);
@@ -135,7 +135,7 @@ static void hash_attrs(struct diff_tar *tar, const struct attrs *attrs)
 	}
 }
 
-/* Everything but times, each field of a length that the fields before it tell. */
+/* Everything but times; the length of each field follows from those before it. */
 static void hash_entry(struct diff_tar *tar, const struct diff_entry *entry)
 {
 	hash_text(tar, entry->path);

@@ -2,10 +2,9 @@
 /*
  * diff_walk.c - the pass over the upper directory.
  *
- * What is the same below is removed on the way, so a directory in which
- * nothing was left, and which is itself the same, is empty when it is left.
- * A directory that is opaque is gone through together with what it hides: what
- * only the lower one has becomes a whiteout.
+ * What equals the lower view is removed on the way, so a directory without any
+ * change is empty at its end. An opaque directory is walked together with the
+ * one that it hides: what only the lower one has becomes a whiteout.
  */
 #include "layers/base/path.h"
 #include "layers/diff_priv.h"
@@ -46,7 +45,7 @@ static int walk_whiteout(struct diff *diff, struct diff_dir *dir, const char *na
 	return overlay_dress_whiteout(dir->fd, name, err);
 }
 
-/* Once for all names of a file; of one with holes, what there is of it. */
+/* Count a file once, whatever the number of its names; of one with holes only its data. */
 static void walk_count_linked(struct diff *diff, const struct stat *stat)
 {
 	int64_t room = (int64_t)stat->st_blocks * 512;
@@ -191,7 +190,7 @@ static int walk_named(struct diff *diff, struct diff_dir *dir, const char *name,
 	return 0;
 }
 
-/* What only the lower directory has, where nothing of it may shine through. */
+/* Whiteouts for what only the lower directory has, below an opaque one. */
 static int hide_one(struct diff *diff, struct diff_dir *dir, const char *name, struct err *err)
 {
 	struct stat lower;

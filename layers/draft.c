@@ -15,7 +15,7 @@
 #define DRAFT_TABLE "steps.drafts"
 #define DRAFT_KEY_MAX (DRAFT_OWNER_MAX + DIGEST_HEX_MAX + 1)
 
-/* The key of one, or what all of an owner's begin with. */
+/* The key of one draft; or, without a step's key, the prefix of all of an owner's. */
 static int draft_key(struct str owner, const struct digest *key, char text[static DRAFT_KEY_MAX],
 		     struct err *err)
 {
@@ -70,7 +70,10 @@ int draft_put(struct meta *meta, struct str owner, struct step_record *record, s
 	return failure_remove(meta, &record->key, err) < 0 ? -1 : 0;
 }
 
-/* Whether later equal layers are to be replaced by this one: no earlier one is known any more. */
+/*
+ * Whether later equal layers are to be replaced by this one, since no earlier
+ * one is known any more.
+ */
 static int draft_is_first(struct meta *meta, const struct step_record *record, struct err *err)
 {
 	static const struct digest zero;

@@ -122,7 +122,7 @@ static int job_work(const struct frames *frames, struct codec_context *context, 
 	return known == 0 ? job_compress(frames, context, job, err) : known < 0 ? -1 : 0;
 }
 
-/* The collector's part. A frame that was collected in between is made after all. */
+/* The collector's part. A known frame that was garbage collected meanwhile is made after all. */
 static int job_collect(struct frames *frames, struct job *job, struct err *err)
 {
 	const char *name = frames->codec_name;
@@ -302,7 +302,7 @@ int frames_add(struct frames *frames, struct str plain, struct err *err)
 	lock_drop(&frames->lock);
 	if (result < 0)
 		return -1;
-	job_fill(job, plain); /* ours while it is free: nobody else fills */
+	job_fill(job, plain); /* a free job is the caller's alone */
 	lock_take(&frames->lock);
 	job->state = JOB_FILLED;
 	frames->next++;
@@ -363,7 +363,7 @@ void frames_close(struct frames *frames)
 	free(frames);
 }
 
-/* No bytes at all are one empty frame, since nothing is no stream of any format. */
+/* An empty tar is one empty frame, since no bytes at all are no valid stream. */
 static int frames_add_empty(struct frames *frames, struct err *err)
 {
 	struct job *job = &frames->jobs[0];

@@ -183,7 +183,7 @@ static int implied_dress(struct correction *correction, int fd, int fromfd, stru
 	return 0;
 }
 
-/* Made as the tree has it, and what it is made in keeps its time. */
+/* Make it as the tree has it; the directory that it is made in keeps its time. */
 static int implied_make(struct correction *correction, int dirfd, const struct level *level,
 			struct err *err)
 {
@@ -260,7 +260,7 @@ static int implied_walk_child(struct correction *correction, struct level *above
 	return result;
 }
 
-/* Below what is opaque nothing of a lower tree is seen, so all is as it should be. */
+/* Below an opaque directory nothing of a lower tree is seen, so there is nothing to correct. */
 static int implied_walk_children(struct correction *correction, struct level *level,
 				 struct err *err)
 {

@@ -31,8 +31,9 @@ enum gzip_part {
 };
 
 /*
- * Headers are read here, since ISA-L's reader takes the sum of one that comes
- * in pieces for wrong. That sum may be skipped (2.3.1.2); the body has its own.
+ * Headers are read here, since ISA-L's reader refuses the checksum of a header
+ * that comes in pieces. That checksum may be skipped (2.3.1.2); the body has
+ * its own.
  */
 struct inflate {
 	struct sink *to;
@@ -172,7 +173,7 @@ static int gzip_next_part(struct inflate *inflate, struct err *err)
 	return 0;
 }
 
-/* A byte of the header, or the first one of what is no member. */
+/* A byte of the header, or the first byte of something that is no member. */
 static int gzip_header(struct inflate *inflate, struct str *bytes, struct err *err)
 {
 	bool in_magic = inflate->part == GZIP_FIXED && inflate->at < GZIP_MAGIC_LEN;

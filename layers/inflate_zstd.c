@@ -14,9 +14,9 @@
 _Static_assert(INFLATER_WINDOW_MAX == (size_t)1 << ZSTD_WINDOW_LOG_MAX, "one number");
 
 /*
- * A frame's first bytes are gathered here and told by us: the library reads a
- * header that comes in pieces otherwise than a whole one, and older formats
- * of its own only where they come whole.
+ * A frame's first bytes are gathered and recognized here: the library reads a
+ * header that comes in pieces differently from a whole one, and its older
+ * formats only if they come whole.
  */
 struct inflate {
 	struct sink *to;

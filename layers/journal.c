@@ -201,9 +201,9 @@ int journal_ends(struct meta *meta, uint64_t *out_oldest, uint64_t *out_newest, 
 
 struct journal_cut {
 	struct meta *meta;
-	uint64_t first; /* to stay, by the policy's number; the newest at the latest */
+	uint64_t first; /* the first id that stays by policy->keep; at most the newest */
 	uint64_t newest;
-	int64_t since_ms; /* what is as young stays */
+	int64_t since_ms; /* events of this time or later stay */
 	int removed;
 };
 

@@ -4,8 +4,8 @@
  * and one with each digest. A line without its end was never written.
  *
  * A lease that ends while somebody collects leaves its file, without its flock:
- * the collector has read the records before, and knows only from here what they
- * have come to name. It removes the file when it is done.
+ * the collector has read the records before, and learns only from the file what
+ * they have come to name since. It removes the file when it is done.
  */
 #include "layers/lease_priv.h"
 
@@ -180,7 +180,7 @@ static bool lease_is_unwatched(const struct store *store)
 
 static void lease_remove_file(struct lease *lease)
 {
-	struct err ignored; /* what stays is of no owner, and the next collector's */
+	struct err ignored; /* a file that stays has no owner, and the next collector removes it */
 	auto_close int dirfd = -1;
 
 	if (!lease->in_use && lease_use(lease, &ignored) < 0)
@@ -202,7 +202,7 @@ void lease_close(struct lease *lease)
 	free(lease);
 }
 
-/* flock() knows no time limit and no cancel; somebody has it for milliseconds. */
+/* flock() has no time limit and no cancel, but holders need milliseconds only: try again. */
 static int lease_lock_patiently(int fd, const struct cancel *cancel, struct err *err)
 {
 	struct pollfd wake = {.fd = cancel_fd(cancel), .events = POLLIN};

@@ -2,10 +2,10 @@
 /*
  * meta.c - named tables in one B-tree.
  *
- *	key                              value
- *	table's name, NUL, record's key  JSON object, compact, keys sorted
+ * 	key                              value
+ * 	table's name, NUL, record's key  JSON object, compact, keys sorted
  *
- * A table is a prefix: it needs no handle, no transaction to come to be, and a
+ * A table is only a prefix: it needs no handle and need not be created, and a
  * commit that touches three tables writes one path of pages.
  */
 #include "layers/meta.h"
@@ -225,7 +225,7 @@ static int meta_each_one(struct meta *meta, const char *table, struct str full, 
 	return result;
 }
 
-/* How a cursor comes to where it begins, and which way it goes from there. */
+/* Where a cursor begins, and which way it goes from there. */
 struct meta_way {
 	struct meta_key start;
 	MDB_cursor_op step;

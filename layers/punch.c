@@ -131,8 +131,8 @@ static int punch_records(struct punch *punch, MDB_txn *txn, struct err *err)
 
 static int punch_step(struct punch *punch, struct err *err)
 {
-	AUTO(txn) MDB_txn *writer = NULL; /* keeps others out, and is given up */
-	AUTO(txn) MDB_txn *reader = NULL; /* a writing one may not look into the list */
+	AUTO(txn) MDB_txn *writer = NULL; /* keeps other writers out, and is aborted */
+	AUTO(txn) MDB_txn *reader = NULL; /* a writing one may not read the free list */
 
 	if (db_begin(punch->db, DB_WRITE, &writer, err) < 0 ||
 	    db_begin(punch->db, DB_READ, &reader, err) < 0 || punch_find_oldest(punch, err) < 0)

@@ -61,7 +61,7 @@ static int reach_add(void *ctx, const struct digest *digest, struct err *err)
 	int added;
 
 	if (digest->algorithm != DIGEST_SHA256)
-		return 0; /* no image of ours is named so */
+		return 0; /* nothing in the store is named so */
 	added = digest_set_add(&reach->reached, digest, err);
 	if (added <= 0)
 		return added;

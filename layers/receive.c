@@ -106,7 +106,7 @@ static int receive_inflate_all(struct receive *receive, struct err *err)
 
 /*
  * Bytes that were damaged on the way look like a bad layer until all of them
- * have come and their digest tells which it was.
+ * have come and their digest shows which it is. So read the rest.
  */
 static void receive_let_pass(struct source *from)
 {
@@ -263,7 +263,7 @@ int receive_is_proven(struct store *store, const struct receive_spec *spec, stru
 	return found;
 }
 
-/* All was right: the tree, if it is ours to give, and what the blob's tar is. */
+/* All is verified: record the tree, if we made it, and the blob's diff id. */
 static int receive_record(struct receive *receive, struct err *err)
 {
 	const struct receive_spec *spec = &receive->spec;
@@ -285,8 +285,8 @@ static int receive_record(struct receive *receive, struct err *err)
 
 /*
  * Why it failed, if it did. Damaged bytes make every thread fail somehow, so
- * the digest is asked first; the unpacker's own reason goes before the
- * inflater's, which was only stopped by it.
+ * the digest is checked first; the unpacker's error goes before the inflater's,
+ * which it only stopped.
  */
 static int receive_judge(struct receive *receive, struct err *err)
 {

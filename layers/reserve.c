@@ -24,7 +24,7 @@ int reserve_make(struct store *store, struct err *err)
 	if (fallocate(fd, 0, 0, (off_t)RESERVE_BYTES) == 0)
 		return 1;
 	failed = errno;
-	/* A part of it is no use to a collection, and would be to others. */
+	/* A part of it would not help a collection, and others may need the space. */
 	if (unlinkat(root, RESERVE_NAME, 0) < 0 && errno != ENOENT)
 		return reserve_fail(store, errno, err);
 	if (failed == ENOSPC || failed == EDQUOT || failed == EOPNOTSUPP)
@@ -38,6 +38,6 @@ int reserve_give_up(struct store *store, struct err *err)
 
 	if (unlinkat(root, RESERVE_NAME, 0) < 0)
 		return errno == ENOENT ? 0 : reserve_fail(store, errno, err);
-	/* A journal has to be written before what it frees is free. */
+	/* What was deleted is free only once the file system's journal is written. */
 	return fsync(root) < 0 ? reserve_fail(store, errno, err) : 1;
 }

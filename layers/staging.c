@@ -34,7 +34,7 @@ int staging_open(struct store *store, struct staging *out, struct err *err)
 	if (made < 0)
 		return -1;
 
-	/* Another description: who is handed fd does not get the lock with it. */
+	/* A file description of its own, so that handing on fd does not hand on the lock. */
 	staging.fd = openat(staging.lockfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (staging.fd < 0)
 		return err_os(err, errno, "open %s/tmp/%s", store->path, staging.name);

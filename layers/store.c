@@ -158,8 +158,9 @@ static int store_read_version(const struct store *store, struct err *err)
 }
 
 /*
- * A store whose lock was removed gets another one. Somebody may still hold the
- * old one, which is no harm: nobody locks a store exclusively that has VERSION.
+ * If the lock file was removed it is made again. Somebody may still hold the
+ * old one, which does no harm: nobody locks a store exclusively once it has
+ * VERSION.
  */
 static int store_open_lock(struct store *store, bool create, struct err *err)
 {
@@ -252,7 +253,7 @@ static int store_make_db(struct store *store, const char *name, struct err *err)
 		(void)unlinkat(dirfd, "data.mdb", 0);
 	if (db_open(store->path, name, store->map_bytes, true, &db, err) < 0)
 		return -1;
-	/* The header first: what makes the file longer could be durable without it. */
+	/* Sync the header first: the longer file could become durable without it. */
 	if (mdb_env_sync(db.env, 1) != 0)
 		return err_os(err, errno, "sync %s/%s", store->path, name);
 	if (str_equal(str_of(name), STR("blobs")) && store_make_tables(&db, err) < 0)

@@ -103,8 +103,9 @@ static int tree_forget_in(struct meta *meta, const char *hex, struct err *err)
 }
 
 /*
- * A record without a good directory would vouch for the next one of its name.
- * Until the write transaction somebody else may have made it good again.
+ * A record without a good directory would vouch for the next directory of that
+ * name. Look again in the write transaction: somebody else may have made it
+ * good meanwhile.
  */
 static int tree_forget_stale(struct store *store, const char *hex, struct err *err)
 {
@@ -124,9 +125,9 @@ static int tree_forget_stale(struct store *store, const char *hex, struct err *e
 }
 
 /*
- * Another directory has the name. Whoever is about to record it is waited for;
- * recorded it stays, since a machine may stand on it, and else it was nobody's.
- * 1 done, 0 it went away, -1.
+ * Another directory has the name. If somebody is about to record it, wait; a
+ * recorded one stays, since a machine may stand on it, and ours is set aside;
+ * else it was nobody's, and ours replaces it. 1 done, 0 it went away, -1.
  */
 static int tree_contend(struct store *store, const struct tree_name *tree, int dirfd,
 			const char *name, struct err *err)
@@ -241,7 +242,7 @@ static int tree_list_unsynced(struct store *store, bool ours, json_t **out, stru
 	return 0;
 }
 
-/* Unless it was made anew meanwhile, which no syncfs has seen. */
+/* Unless the tree was made again meanwhile, after the syncfs. */
 static int tree_settle_one(struct meta *meta, const char *hex, const json_t *seen, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
@@ -415,7 +416,7 @@ int tree_remove(struct store *store, const struct digest *diff_id, struct err *e
 static int tree_count(int dirfd, int depth, const struct cancel *cancel, uint64_t *out,
 		      struct err *err);
 
-/* What a link shares with others is counted in parts. */
+/* The blocks of a file are divided by the number of its links. */
 static int tree_count_one(int dirfd, const char *name, int depth, const struct cancel *cancel,
 			  uint64_t *out, struct err *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_check.c - first as is cheap, then as is sure.
+ * tree_check.c - a cheap comparison first, then a certain one.
  *
- *	1 outline  in a tmpfs of our own: files are holes, and their bytes are
- *	           compared while they come; says "the same", or nothing
- *	2 whole    in the staging directory, and both are walked and read: of a
- *	           tree that differs, of a tar that has a name twice, of one of
- *	           more entries than we take memory for
+ * 	1 outline  in a tmpfs of our own: files are holes, and their bytes are
+ * 	           compared while they come; says "the same", or nothing
+ * 	2 whole    in the staging directory, and both are walked and read: of a
+ * 	           tree that differs, of a tar that has a name twice, of one of
+ * 	           more entries than we take memory for
  */
 #include "layers/tree_check.h"
 

@@ -23,7 +23,7 @@ static bool is_whiteout(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == 0;
 }
 
-/* Of whiteouts nothing else counts; overlayfs makes many names of one. */
+/* For whiteouts only the type counts; overlayfs makes one inode with many names. */
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
 	if (is_whiteout(a) || is_whiteout(b))
@@ -74,7 +74,7 @@ static bool same_link(int a, int b, const char *name)
 
 static int same_dir(struct compare *compare, int a, int b, int depth, struct err *err);
 
-/* What was compared while it was unpacked needs no look. */
+/* What the twin has compared already is not read again. */
 static int same_data(struct compare *compare, const int files[2], const struct stat st[2],
 		     struct err *err)
 {

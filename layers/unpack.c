@@ -204,7 +204,7 @@ static int unpack_next(struct unpack *unpack, struct archive_entry **out)
 	return got;
 }
 
-/* Data that nobody wanted, lest it count as part of the next header. */
+/* Read over unwanted data, or it would count as part of the next header. */
 static int unpack_skip_data(struct unpack *unpack, struct err *err)
 {
 	if (archive_read_data_skip(unpack->archive) < ARCHIVE_WARN)
@@ -244,7 +244,7 @@ static int unpack_drain(struct unpack *unpack, struct err *err)
 	return n < 0 ? unpack_tar_error(unpack, err) : 0;
 }
 
-/* Without an entry of its own, the root is as a directory that nobody described. */
+/* Without an entry of its own the root is like any implied directory. */
 static int unpack_prepare_root(struct unpack *unpack, struct err *err)
 {
 	int fd = dirs_fd(&unpack->dirs);

@@ -177,8 +177,8 @@ static int entry_open_dir(const struct entry *entry)
 }
 
 /*
- * A directory in the place of something else hides what a lower layer has
- * there, as that something did.
+ * A directory that replaces an earlier entry hides what a lower layer has
+ * there, as that entry did.
  */
 static int entry_make_dir(const struct entry *entry, struct err *err)
 {

@@ -3,9 +3,9 @@
  * unpack_pax.c - the target of a link, as it stands in the tar.
  *
  * In the C locale libarchive keeps a name that it cannot convert as it is, but
- * forgets such a target of a hard link or symlink, and with it that the entry
- * is a link at all. The headers that it has just read are still in memory, so
- * they are looked at once more.
+ * drops such a target of a hard link or symlink, and with it the fact that the
+ * entry is a link. The headers that it has just read are still in memory, so
+ * they are parsed again here.
  */
 #include "layers/unpack_priv.h"
 

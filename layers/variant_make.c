@@ -9,7 +9,7 @@ struct variant_pipe {
 	struct sink sink;
 	struct layer_writer *writer;
 	const struct cancel *cancel;
-	bool frames; /* what comes at once was a chunk, and becomes one again */
+	bool frames; /* each piece was a chunk, and becomes one again */
 };
 
 static int variant_pass(struct sink *sink, struct str bytes, struct err *err)

@@ -4,8 +4,8 @@
  * blobs, largest first, then the chunks by the first byte of their names. So a
  * store of one blob keeps two cores busy.
  *
- * A blob that has its digest is made of the right bytes, and so is each chunk
- * that its list names; such chunks are not hashed once more.
+ * The chunks of a blob that has its digest have the right bytes, too, and are
+ * not hashed again.
  */
 #include "layers/base/clock.h"
 #include "layers/base/thread.h"
@@ -71,7 +71,7 @@ static int verify_mark_chunk(void *ctx, const struct blob_chunk *chunk, struct e
 	return verify_found(verify, &verify->whole, &chunk->id, err);
 }
 
-/* What the list names needs no look of its own any more. */
+/* The chunks of a whole blob need no check of their own. */
 static int verify_mark(struct verify *verify, const struct digest *blob, struct err *err)
 {
 	AUTO(txn) MDB_txn *txn = NULL;
@@ -247,7 +247,7 @@ static int verify_take_damaged(struct survey *survey, struct verify_findings *ou
 	return 0;
 }
 
-/* A blob of one chunk is as whole as that. */
+/* A blob of one chunk is whole if its chunk is. */
 static int verify_judge_singles(const struct survey *survey, struct verify_findings *out,
 				struct err *err)
 {

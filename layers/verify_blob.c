@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify_blob.c - one blob, page after page of its list: no transaction spans
- * more, so that it may be collected under our hands.
+ * verify_blob.c - one blob, page by page of its list: no transaction spans more
+ * than a page, so the blob may be collected meanwhile.
  */
 #include "layers/verify_priv.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify_mend.c - with everybody excluded: what is still so, and what becomes of it. */
+/* verify_mend.c - with everybody excluded: look again at what was found, and mend it. */
 #include "layers/verify_priv.h"
 
-/* Only what is so still: it may have been collected, and perhaps put again. */
+/* Keep only what is still damaged: a blob may have been collected, and perhaps put again. */
 static int verify_keep_blobs(const struct store_blobs *blobs, struct digest_set *set,
 			     struct err *err)
 {

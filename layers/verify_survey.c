@@ -7,7 +7,7 @@
 
 #include <endian.h>
 
-/* A count that has to be another. */
+/* A count that has to be corrected. */
 struct recount {
 	struct digest id;
 	uint64_t count; /* 0 for no record */
@@ -176,7 +176,7 @@ static int survey_compare(const struct survey_walk *walk, struct recounts *out, 
 	return survey_missed(places, &at, NULL, out, err);
 }
 
-/* Lists of blobs that are not there; their first pages' keys differ from the last by the blob. */
+/* Find lists of blobs that do not exist, by the first page of each. */
 static int survey_strays(const struct survey_walk *walk, struct recounts *out, struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
