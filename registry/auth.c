@@ -42,7 +42,7 @@ static bool auth_is_identity(const struct auth *auth)
 	return auth_is(auth, CREDENTIALS_IDENTITY);
 }
 
-/* Whether what we have is the token itself, and there can be no other. */
+/* Whether the credentials are the bearer token itself, so that no other can be had. */
 static bool auth_is_bearer(const struct auth *auth)
 {
 	return auth_is(auth, CREDENTIALS_BEARER);
@@ -162,7 +162,7 @@ bool auth_may_ask(const char *base, const char *realm)
 	return service.secure || !registry.secure;
 }
 
-/* Going to the token service, and coming back. */
+/* Note that a thread goes to the token service, or comes back. */
 static void auth_set_fetching_locked(struct auth *auth, bool fetching) REQUIRES(auth->lock);
 static void auth_set_fetching_locked(struct auth *auth, bool fetching)
 {
@@ -190,8 +190,8 @@ static int auth_keep_locked(struct auth *auth, const char *question, bool with_p
 }
 
 /*
- * Fetch a token for `question`, without the lock, and keep it. Where none is
- * given the one before stays: what was asked for may be more than we need.
+ * Fetch a token for `question`, without the lock, and keep it. If none is given
+ * the old one stays: the question may have asked for more than we need.
  */
 static int token_fetch(struct auth *auth, struct http *http, const char *question,
 		       bool with_password, struct err *err)
@@ -313,7 +313,7 @@ static bool challenge_pick(const struct auth *auth, const struct http_reply *res
 	return basic && auth_has_credentials(auth) && !auth_is_identity(auth);
 }
 
-/* One scope parameter for each scope of the challenge; OAuth 2 has one for all. */
+/* Add one scope parameter for each scope of the challenge; OAuth 2 has one for all. */
 static int question_add_scopes(const struct auth *auth, struct str scopes, struct buf *question,
 			       struct err *err)
 {

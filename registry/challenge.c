@@ -48,7 +48,7 @@ static bool same_word(struct str word, const char *other)
 	return word.len == strlen(other) && strncasecmp(word.ptr, other, word.len) == 0;
 }
 
-/* Where the values of a challenge are unquoted to. */
+/* Room for the unquoted values of a challenge. */
 struct challenge_room {
 	char *at;
 	size_t left;

@@ -25,7 +25,7 @@ static bool convert_type_fits(struct str type, enum layer_codec codec)
 	       (codec == LAYER_GZIP && str_equal(type, STR(MEDIA_DOCKER_LAYER_GZIP)));
 }
 
-/* What is no tar is no layer, but an attestation or another artifact's. */
+/* Whether it is a layer, and not an attestation's or another artifact's blob. */
 static bool convert_is_layer(const struct descriptor *layer)
 {
 	return layer->media_type.len == 0 ||
@@ -41,7 +41,7 @@ static bool convert_is_image(const struct manifest *manifest)
 	return true;
 }
 
-/* Of a layer's annotations, those that are true of any bytes. NULL for none. */
+/* The annotations of a layer that stay true in another codec. NULL for none. */
 static json_t *convert_annotations(json_t *entry)
 {
 	static const char *const of_the_bytes[] = {"containerd.io/snapshot/stargz/",
@@ -158,7 +158,7 @@ static void convert_replace(json_t *entry, const struct converted *converted)
 	(void)json_object_del(entry, "data");
 }
 
-/* 1 it is another manifest now, 0 it stays, -1. */
+/* 1 its manifest changed, 0 it stays, -1. */
 static int convert_child(const struct conversion *conversion, json_t *entry, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);

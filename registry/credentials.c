@@ -141,7 +141,7 @@ static int credentials_take_token(const char *user, struct str token, struct cre
 	return secret_put(&out->password, token, err) < 0 ? -1 : 1;
 }
 
-/* As clusters write it. */
+/* {"username", "password"}, as clusters write it. */
 static int credentials_take_plain(const json_t *entry, struct credentials *out, struct err *err)
 {
 	struct str user;
@@ -184,7 +184,7 @@ int credentials_find(struct str text, struct str host, struct str path, struct c
 	const json_t *entry;
 	const json_t *helper;
 
-	/* The parser's own words cite what it stumbled over, which may be a password. */
+	/* The parser's message quotes where it failed, which may be a password. */
 	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0)
 		return err->kind == ERR_INVALID ? err_set(err, ERR_INVALID, "it is not JSON") : -1;
 	if (json_get_object(document, "", "auths", &auths, err) < 0)

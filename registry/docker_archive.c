@@ -48,7 +48,7 @@ static int docker_framed_size(struct store *store, const struct digest *blob, ui
 	return more < 0 ? -1 : *out > 0;
 }
 
-/* A header wants the size before the bytes, so what nobody knows is inflated twice. */
+/* A tar header wants the size before the bytes, so a layer of unknown size is inflated twice. */
 static int docker_plain_size(struct store *store, const struct digest *blob, uint64_t *out,
 			     struct err *err)
 {

@@ -53,7 +53,7 @@ int document_names(struct str text, reach_add_fn *add, void *ctx, struct err *er
 	AUTO(json) json_t *document = NULL;
 	struct err none;
 
-	/* "sha256:" may hide behind escapes; who has none is not parsed. */
+	/* Escapes may hide "sha256:", so a text with any is parsed as JSON. */
 	if (text.len > 0 && memchr(text.ptr, '\\', text.len) &&
 	    json_parse(text, REACH_DOCUMENT_MAX, &document, &none) == 0)
 		return document_walk(document, add, ctx, err);

@@ -51,7 +51,7 @@ static struct str media_type_of(const struct http_reply *response)
 	return type;
 }
 
-/* What the registry said of a manifest beside its bytes has to agree with them. */
+/* The registry's headers have to agree with the manifest's bytes. */
 static int fetch_check_manifest(const struct http_reply *response, struct str text,
 				const struct digest *digest, struct err *err)
 {
@@ -210,7 +210,7 @@ static int fetch_blob_once(struct remote *remote, struct http *http, const char 
 		body->no_range = true;
 		return err_set(err, ERR_REMOTE, "the registry cannot continue a blob") + 1;
 	}
-	/* A range that was answered wrongly is asked for no more; the whole is. */
+	/* After a wrong answer to a range ask for the whole. */
 	if (result < 0 && err->kind == ERR_REMOTE && request.range && body->no_range)
 		return 0;
 	return remote_failed(remote, response, result, strayed, name, err) ? 0 : -1;

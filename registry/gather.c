@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gather.c - an image into the store as it lies, to be handed on: each blob
- * verified and not unpacked, and no name at the end. Nothing is judged, so what
- * no bake could stand on is carried, too: other platforms, attestations,
- * artifacts, layers that are not distributed (which stay where they are).
+ * verified and not unpacked, and no name at the end. Nothing else is checked,
+ * so what no bake could stand on is carried, too: other platforms,
+ * attestations, artifacts, layers that are not distributed (which stay where
+ * they are).
  */
 #include "layers/blob.h"
 #include "registry/closure.h"

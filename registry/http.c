@@ -153,7 +153,7 @@ static int http_poll_ms(const struct http *http)
 	return ms;
 }
 
-/* Turn the crank until the transfer has ended. */
+/* Drive libcurl until the transfer has ended. */
 static int http_run(struct http *http, struct err *err)
 {
 	struct curl_waitfd waits[2];

@@ -64,7 +64,7 @@ static int config_check_texts(const json_t *config, const char *key, struct err 
 	return 0;
 }
 
-/* What steps run with is taken from here without another look. */
+/* Check what steps run with; later nobody does. */
 static int config_check_process(const json_t *config, struct err *err)
 {
 	static const char *const texts[] = {"Env", "Shell", "Entrypoint", "Cmd"};

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define OUTPUT_STAGED ".hearth-" /* and a ULID */
-/* A disk that begins early ends early: without this all of it waits for the sync. */
+/* Start writing early: without this all of it would wait for the sync. */
 #define OUTPUT_FLUSH_BYTES ((uint64_t)8 * 1024 * 1024)
 
 static void output_flush(struct output *output)
@@ -24,7 +24,7 @@ static void output_flush(struct output *output)
 	output->flushed = output->done;
 }
 
-/* Whoever reads a stream may not: the cancel is heard while we wait for him. */
+/* The reader of a stream may stall: the cancel is checked while waiting. */
 static int output_write_stream(const struct output *output, struct str bytes, struct err *err)
 {
 	struct pollfd fds[] = {{.fd = output->fd, .events = POLLOUT},
@@ -101,7 +101,7 @@ static int output_open_dir(const char *path, struct output *output, struct err *
 	return output->dirfd < 0 ? err_os(err, errno, "open %s", dir) : 0;
 }
 
-/* A pipe gets a description of our own, which does not block, and leaves its sharers'. */
+/* Open a pipe anew, so that O_NONBLOCK does not affect others who share it. */
 static int output_open_stream(int streamfd, struct output *output, struct err *err)
 {
 	char path[64];
@@ -115,7 +115,7 @@ static int output_open_stream(int streamfd, struct output *output, struct err *e
 	return output->fd < 0 ? err_os(err, errno, "write the stream") : 0;
 }
 
-/* What is there already decides: 1 it is written as it comes, 0 it is replaced, -1. */
+/* Look at what has the name now: 1 it is written as bytes come, 0 it is replaced, -1. */
 static int output_open_there(const char *path, struct output *output, struct err *err)
 {
 	auto_close int fd = -1;

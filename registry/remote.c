@@ -76,7 +76,7 @@ int remote_connect(struct remote *remote, struct http **out, struct err *err)
 	return http_open(&options, out, err);
 }
 
-/* docker.io is a name of names, its registry another. */
+/* docker.io only names images; its registry has another host. */
 int remote_base(const struct remote *remote, struct buf *out, struct err *err)
 {
 	struct str host = remote->spec.host;
@@ -102,7 +102,7 @@ static void remote_way_done(struct remote_way *way)
 	buf_done(&way->url);
 }
 
-/* Where a registry sent us with an answer of its own: its proof goes no further than itself. */
+/* The URL that a registry's answer gave: its proof is still sent to that registry only. */
 static int remote_way_start_at(const char *text, struct remote_way *way, struct err *err)
 {
 	struct url url;
@@ -134,7 +134,7 @@ static int remote_way_start(const struct remote *remote, const struct remote_req
 		       : 0;
 }
 
-/* One that keeps method and body, where there is more to keep than GET and HEAD. */
+/* A redirect; for other methods than GET and HEAD only one that keeps method and body. */
 static bool is_redirect(const struct remote_request *request, const struct http_reply *response)
 {
 	long status = response->status;
@@ -207,7 +207,7 @@ static int remote_send_one(struct remote *remote, struct http *http, const struc
 	return 0;
 }
 
-/* A server of this host that turns out to want TLS gets it, by whichever thread hears it. */
+/* A server of this host that turns out to want TLS gets it, whichever thread notices. */
 static bool remote_guess_again(struct remote *remote, const struct remote_way *way,
 			       const struct http_reply *response)
 {

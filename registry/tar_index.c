@@ -129,7 +129,7 @@ static struct tar_entry *tar_new_entry(struct tar_index *index, struct err *err)
 	return &index->entries[index->count];
 }
 
-/* Keep what can be asked for by name; the rest of an archive is nothing to us. */
+/* Keep files and links, which can be asked for by name; nothing else of an archive. */
 static int tar_add_entry(struct tar_index *index, struct archive *archive,
 			 struct archive_entry *raw, struct err *err)
 {
@@ -198,7 +198,7 @@ static la_int64_t tar_headers_skip(struct archive *archive, void *ctx, la_int64_
 	return (la_int64_t)n;
 }
 
-/* No tar: what others inflate is told apart from what is damaged. */
+/* It is no tar: tell a compression that others read from damage. */
 static int tar_refuse(const struct tar_index *index, struct err *err)
 {
 	char bytes[6];
@@ -331,7 +331,7 @@ int tar_index_find(const struct tar_index *index, struct str name, struct tar_fi
 	auto_buf struct buf text = BUF_INIT(TAR_INDEX_NAME_MAX);
 	const struct tar_entry *entry;
 
-	/* One that climbs, or is longer than any that is kept, is nobody's. */
+	/* A name with "..", or longer than any that is kept, is not found. */
 	if (tar_has_dots(name) || tar_add_path(&text, 0, name, err) < 1 || text.len == 0)
 		return 0;
 	entry = tar_lookup(index, text.ptr);
@@ -370,7 +370,7 @@ ssize_t tar_index_peek(const struct tar_index *index, const struct tar_file *fil
 	return fd_pread_all(index->fd, bytes, len, (off_t)file->offset, err);
 }
 
-/* A file that shrinks meanwhile is told by its end, one that changes by its digest. */
+/* A file that shrinks meanwhile ends early; the caller finds one that changes by its digest. */
 int tar_index_copy(const struct tar_index *index, const struct tar_file *file, struct sink *out,
 		   struct err *err)
 {

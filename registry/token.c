@@ -72,7 +72,7 @@ static int form_make(const struct token_question *question, struct str query, st
 	return form_add_secret(out, question->password, err);
 }
 
-/* Until an answer comes that is one, or tries and patience are over. *status is the last one's. */
+/* Ask until there is a usable answer, or the tries are used up. *status is the last one's. */
 static int token_send(const struct token_question *question, struct http *http,
 		      const struct http_call *request, struct buf *answer, long *status,
 		      struct err *err)

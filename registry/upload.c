@@ -89,9 +89,9 @@ static bool location_is_bare(const struct url *registry, struct str text)
 }
 
 /*
- * A registry behind a proxy may not know what it is called: it says http://
- * where we speak HTTPS with it, or leaves out its port. Both are mended, since
- * they lead to where we are already.
+ * A registry behind a proxy may not know its own URL: it says http:// where we
+ * speak HTTPS with it, or leaves out its port. Both are corrected, since they
+ * mean the server that we talk to.
  */
 static bool location_is_ours(const struct url *registry, const struct url *url)
 {
@@ -151,7 +151,7 @@ int upload_is_held(struct remote *remote, struct http *http, const struct digest
 	if (result == 0 && response.status == 200)
 		return 1;
 	(void)remote_failed(remote, &response, result, strayed, name, err);
-	/* Nobody listens, or these credentials do not do: sending will say so, too. */
+	/* A failure here is no answer: sending will meet it, too, and report it. */
 	return err->kind == ERR_CANCELLED ? -1 : 0;
 }
 
@@ -172,7 +172,7 @@ int upload_mount(struct remote *remote, struct http *http, const struct digest *
 	result = remote_try(remote, http, &request, &response, &strayed, err);
 	if (result == 0 && response.status == 201)
 		return 1;
-	/* The session that a 202 opens is left to expire: one without a source is asked for. */
+	/* The session that a 202 opens is left to expire; the upload asks for another. */
 	if (result < 0 && err->kind == ERR_CANCELLED)
 		return -1;
 	log_debug("blob is not mounted digest=%s status=%ld", text, response.status);
@@ -241,10 +241,10 @@ static bool upload_divide(struct upload *upload)
 }
 
 /*
- * How much the registry has of a session that broke: 0 and it goes on or is
- * forgotten, 1 nobody answered, -1. "0-0" may mean nothing, or a byte: it counts
- * as nothing known. Where nothing is, a proxy may have thought it too large and
- * hung up instead of saying so.
+ * How much the registry has of a session that broke: 0 the session goes on or
+ * is given up, 1 nobody answered, -1. "0-0" may mean nothing or one byte, and
+ * counts as nothing known. Then a proxy may have hung up on a large body
+ * instead of refusing it.
  */
 static int upload_recall(struct upload *upload, struct err *err)
 {
@@ -305,7 +305,7 @@ static int upload_patch(struct upload *upload, struct err *err)
 	result = upload_send(upload, HTTP_PATCH, upload->location.ptr, size, err);
 	if (result != 0 || upload->response.status >= 300)
 		return result;
-	/* Ranges in answers are wrong too often; the digest judges in the end. */
+	/* Ranges in answers are wrong too often to be read; the digest is checked at the end. */
 	upload->kept += size;
 	return upload_locate(upload->remote, &upload->response, &upload->location, err);
 }
@@ -347,7 +347,10 @@ static int upload_judge(struct upload *upload, int result, bool fresh, struct er
 		upload_forget(upload);
 		return 0;
 	}
-	/* Somebody else may have brought it meanwhile, and some do not take a blob twice. */
+	/*
+	 * Another client may have sent it meanwhile, and some registries refuse
+	 * a blob that they have.
+	 */
 	why = *err;
 	held = upload_is_held(upload->remote, upload->http, &upload->spec->digest, err);
 	if (held == 0)
