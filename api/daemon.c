@@ -38,6 +38,7 @@
 #define DAEMON_GRACE_MAX_S 3600
 #define DAEMON_THREADS_MAX ((size_t)8)  /* that serve connections */
 #define DAEMON_FILES_KEPT ((rlim_t)256) /* descriptors that are no connections */
+#define DAEMON_FILES_SHARE 4            /* of few, what a listener's connections may take */
 #define DAEMON_PEM_MAX ((size_t)1024 * 1024)
 #define DAEMON_INFO_MAX ((size_t)64 * 1024)
 #define DAEMON_ARENAS 2 /* a thread more needs no heap more */
@@ -218,7 +219,7 @@ static unsigned daemon_connections(void)
 	    files.rlim_cur >= SERVER_CONNECTIONS_MAX + DAEMON_FILES_KEPT)
 		return SERVER_CONNECTIONS_MAX;
 	if (files.rlim_cur < 2 * DAEMON_FILES_KEPT)
-		return (unsigned)DAEMON_FILES_KEPT;
+		return (unsigned)(files.rlim_cur / DAEMON_FILES_SHARE);
 	return (unsigned)(files.rlim_cur - DAEMON_FILES_KEPT);
 }
 

@@ -139,6 +139,16 @@ static void door_answer_preflight(const struct door *door, const struct http_req
 	cors_add(door_config(door), request, out);
 }
 
+static void door_write_refusal(const struct door *door, const struct err *why,
+			       struct http_response *out)
+{
+	route_write_error(why, NULL, out);
+	if (why->kind != ERR_UNAUTHORIZED)
+		return;
+	metrics_count(door->daemon->metrics, METRIC_UNAUTHORIZED);
+	http_add_header(out, "WWW-Authenticate", STR(DOOR_CHALLENGE));
+}
+
 static bool door_admit(struct http_handler *handler, struct http_request *request,
 		       struct http_terms *terms, struct http_response *out)
 {
@@ -162,17 +172,78 @@ static bool door_admit(struct http_handler *handler, struct http_request *reques
 		door_set_terms(visit, terms);
 		return true;
 	}
-	route_write_error(&err, NULL, out);
-	if (err.kind == ERR_UNAUTHORIZED) {
-		metrics_count(door->daemon->metrics, METRIC_UNAUTHORIZED);
-		http_add_header(out, "WWW-Authenticate", STR(DOOR_CHALLENGE));
-	}
+	door_write_refusal(door, &err, out);
 	if (allow) {
 		out->status = 405;
 		http_add_header(out, "Allow", str_of(allow));
 	}
 	cors_add(door_config(door), request, out);
 	return false;
+}
+
+/*
+ * A stream that goes on as long as its token is good: it is looked at again
+ * before each piece, since a stream may outlive it.
+ */
+struct guarded {
+	struct http_stream stream;
+	struct http_stream *inner; /* owned */
+	const struct door *door;
+	const struct http_request *request;
+	const struct visit *visit;
+};
+
+static ssize_t door_read_guarded(struct http_stream *stream, uint64_t at, char *out, size_t max,
+				 bool over, struct http_wait *wait)
+{
+	const struct guarded *guarded = container_of(stream, struct guarded, stream);
+	const struct visit *visit = guarded->visit;
+	struct identity who;
+	struct err err;
+
+	if (door_check_token(guarded->door, guarded->request, visit->call.route->level, &who,
+			     &err) < 0) {
+		log_info("stream cut token=%s why=\"%s\"", visit->call.who.token_id, err.text);
+		return -1;
+	}
+	return guarded->inner->read(guarded->inner, at, out, max, over, wait);
+}
+
+static void door_close_guarded(struct http_stream *stream)
+{
+	struct guarded *guarded = container_of(stream, struct guarded, stream);
+
+	guarded->inner->close(guarded->inner);
+	free(guarded);
+}
+
+static struct http_stream *door_guard(const struct door *door, const struct http_request *request,
+				      struct http_stream *inner)
+{
+	struct guarded *guarded = malloc(sizeof(*guarded));
+
+	if (!guarded)
+		abort();
+	*guarded = (struct guarded){
+		{door_read_guarded, door_close_guarded}, inner, door, request, request->state};
+	return &guarded->stream;
+}
+
+/* Who has waited shows its token once more. */
+static void door_answer_method(const struct door *door, const struct http_request *request,
+			       struct http_response *out)
+{
+	struct visit *visit = request->state;
+	struct err err;
+
+	if (request->waited &&
+	    door_check_token(door, request, visit->call.route->level, &visit->call.who, &err) < 0) {
+		door_write_refusal(door, &err, out);
+		return;
+	}
+	route_answer(&visit->call);
+	if (out->stream)
+		out->stream = door_guard(door, request, out->stream);
 }
 
 static void door_answer_metrics(const struct door *door, struct http_response *out)
@@ -205,7 +276,7 @@ static void door_answer(struct http_handler *handler, struct http_request *reque
 	visit->call.response = out;
 	switch (visit->place) {
 	case PLACE_METHOD:
-		route_answer(&visit->call);
+		door_answer_method(door, request, out);
 		break;
 	case PLACE_METRICS:
 		door_answer_metrics(door, out);

@@ -24,10 +24,8 @@
 
 #define EXCHANGE_PROGRESS ((size_t)64 * 1024) /* of a streamed body, in body_ms */
 #define EXCHANGE_BLOCK ((size_t)64 * 1024)    /* of a stream of known length */
-#define EXCHANGE_BLOCK_UNKNOWN                                                                  \
-	((size_t)1024)                       /* others are put into the connection's own memory \
-					      */
-#define EXCHANGE_PIECE ((uint64_t)16 * 1024) /* of those, as they are read */
+#define EXCHANGE_BLOCK_UNKNOWN ((size_t)1024) /* of others: in the connection's own memory */
+#define EXCHANGE_PIECE ((uint64_t)16 * 1024)  /* of those, as they are read */
 
 enum exchange_state {
 	EXCHANGE_RECEIVING,
@@ -462,18 +460,6 @@ static enum MHD_Result exchange_receive(struct exchange *exchange, const char *u
 	return MHD_YES;
 }
 
-/* The length that the request announces: 0 for none, UINT64_MAX where it is not said. */
-static uint64_t exchange_length(const struct exchange *exchange)
-{
-	const char *text = http_find_header(&exchange->request, "Content-Length");
-	struct str rest = str_of(text ? text : "");
-	uint64_t length = 0;
-
-	if (http_find_header(&exchange->request, "Transfer-Encoding"))
-		return UINT64_MAX;
-	return str_take_number(&rest, &length) ? length : 0;
-}
-
 static bool exchange_admit(struct exchange *exchange, uint64_t length)
 {
 	struct http_handler *handler = exchange->server->options.handler;
@@ -495,8 +481,14 @@ static bool exchange_admit(struct exchange *exchange, uint64_t length)
 
 static enum MHD_Result exchange_first(struct exchange *exchange)
 {
-	uint64_t length = exchange_length(exchange);
+	uint64_t length;
+	const char *fault = exchange_read_length(exchange->connection, &length);
 
+	if (fault) {
+		exchange->refused = true;
+		exchange_refuse(exchange, ERR_INVALID, fault);
+		return exchange_send(exchange); /* the connection's last */
+	}
 	exchange_set_deadline(exchange,
 			      length > 0 ? exchange->server->options.body_ms : WATCH_NEVER);
 	if (exchange_admit(exchange, length)) {

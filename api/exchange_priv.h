@@ -42,6 +42,13 @@ void exchange_completed(void *cls, struct MHD_Connection *connection, void **slo
 void exchange_connected(void *cls, struct MHD_Connection *connection, void **slot,
 			enum MHD_ConnectionNotificationCode what);
 
+/*
+ * The length of the body as the headers have it: 0 for none, UINT64_MAX where it
+ * is not said. Else what makes the request ambiguous, so that a proxy in front of
+ * us might see another one, or its body as the next.
+ */
+const char *exchange_read_length(struct MHD_Connection *connection, uint64_t *out);
+
 /* In one allocation, which is the caller's to free; NULL where there are none. */
 struct http_field *exchange_copy_fields(struct MHD_Connection *connection, enum MHD_ValueKind kind,
 					size_t *out_count);

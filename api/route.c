@@ -73,6 +73,12 @@ static int route_refuse_arg(const struct route_param *param, struct err *err)
 	return err_at(err, param->name, NULL);
 }
 
+static int route_refuse_twice(const struct route_param *param, struct err *err)
+{
+	(void)err_set(err, ERR_INVALID, "it is given twice");
+	return err_at(err, param->name, NULL);
+}
+
 static const struct route_param *route_find_param(const struct route *route, const char *name)
 {
 	for (size_t i = 0; i < route->param_count; i++) {
@@ -181,7 +187,7 @@ static int route_read_query(struct call *call, struct err *err)
 		if (!param)
 			return route_unknown_param(call->route, field->name.ptr, err);
 		if (json_object_get(call->args, param->name))
-			return err_set(err, ERR_INVALID, "%s is given twice", param->name);
+			return route_refuse_twice(param, err);
 		value = route_query_value(param, field->value);
 		if (!value)
 			return route_refuse_arg(param, err);

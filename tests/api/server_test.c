@@ -574,6 +574,30 @@ static void a_body_that_is_too_large_is_refused(void **state)
 	bench_close(&bench);
 }
 
+static void a_request_that_can_be_read_in_two_ways_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"Host: x\r\nHost: y\r\n",
+		"Host: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n",
+		"Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+		"Host: x\r\nTransfer-Encoding: gzip\r\n",
+	};
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		auto_close int fd = dial(&bench);
+
+		say(fd, "POST /plain HTTP/1.1\r\n");
+		say(fd, wrong[i]);
+		say(fd, "\r\n");
+		assert_true(hear(fd, "400 Bad Request"));
+		assert_true(hear_end(fd));
+	}
+	bench_close(&bench);
+}
+
 static void who_is_slow_with_headers_or_body_is_closed(void **state)
 {
 	const struct server_options options = {.header_ms = 50, .body_ms = 50, .idle_ms = 50};
@@ -661,6 +685,7 @@ int main(void)
 		cmocka_unit_test(a_stream_of_known_length_is_whole),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
+		cmocka_unit_test(a_request_that_can_be_read_in_two_ways_is_refused),
 		cmocka_unit_test(who_is_slow_with_headers_or_body_is_closed),
 		cmocka_unit_test(a_drain_waits_only_so_long),
 		cmocka_unit_test(a_drain_cuts_clients_that_stall),

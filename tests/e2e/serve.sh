@@ -43,6 +43,16 @@ holds "and a cursor is one that a page gave" "$(ask '/v1/tokens.list?cursor=x')"
 id=$(hearth token list --json | jq -r '.[] | select(.name == "pollers").id')
 hearth token revoke "$id"
 holds "a token that was revoked by another process is refused at once" "$(as=$reader ask /v1/server.info)" '^401$'
+watcher=$(hearth token create --scope read --name watchers 2>/dev/null)
+curl -sSN -m 60 -H "Authorization: Bearer $watcher" "$url/v1/events.stream" >"$work/watched" 2>/dev/null &
+watching=$!
+wait_for 60 grep -q : "$work/watched"
+hearth token revoke "$(hearth token list --json | jq -r '.[] | select(.name == "watchers").id')"
+hearth call agents.sync '{"slug": "seen", "model": {}, "system": ""}' >/dev/null
+status=0
+wait "$watching" || status=$?
+same "a stream ends with its token, and not as if it were whole" "$status" 18
+same "before it says any more" "$(grep -c event: "$work/watched")" 0
 refused "and is not revoked twice" 66 "no token" hearth token revoke "$id"
 holds "a page of another origin is turned away" "$(ask /v1/server.info -H 'Host: evil.example')" '^403$'
 holds "a preview's, too" "$(ask /v1/server.info -H 'Host: grt_1.preview.localhost:7460')" '^403$'
