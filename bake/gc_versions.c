@@ -7,6 +7,7 @@
 #include "bake/status.h"
 #include "layers/base/array.h"
 #include "layers/base/clock.h"
+#include "layers/journal.h"
 #include "registry/reference.h"
 #include "registry/tag.h"
 #include "sandbox/session.h"
@@ -164,6 +165,22 @@ static int gc_versions_untag(struct meta *meta, const json_t *status,
 	return found < 0 ? -1 : 0;
 }
 
+static int gc_versions_tell(struct meta *meta, const struct gc_version *version, json_t *error,
+			    int64_t now_ms, struct err *err)
+{
+	AUTO(json) json_t *data = json_pack("{s:O}", "error", error);
+	const struct event event = {
+		.at_ms = now_ms,
+		.type = STR("image.failed"),
+		.agent_id = str_of(version->agent_id),
+		.version = version->number,
+		.data = data,
+	};
+	uint64_t id;
+
+	return journal_append(meta, &event, &id, err);
+}
+
 static int gc_versions_forget_one(struct meta *meta, const struct gc_version *version,
 				  struct err *err)
 {
@@ -174,6 +191,7 @@ static int gc_versions_forget_one(struct meta *meta, const struct gc_version *ve
 	};
 	AUTO(json) json_t *status = NULL;
 	AUTO(json) json_t *error = NULL;
+	int64_t now_ms = clock_now_ms();
 	struct status_image image;
 	int found = status_find(meta, str_of(version->agent_id), version->number, &status, err);
 
@@ -185,8 +203,10 @@ static int gc_versions_forget_one(struct meta *meta, const struct gc_version *ve
 	if (gc_versions_untag(meta, status, version, err) < 0)
 		return -1;
 	error = fault_format(&fault);
-	status_set_collected(status, error, clock_now_ms());
-	return status_put(meta, status, err);
+	status_set_collected(status, error, now_ms);
+	if (status_put(meta, status, err) < 0)
+		return -1;
+	return gc_versions_tell(meta, version, error, now_ms, err);
 }
 
 int gc_versions_forget(struct meta *meta, const struct gc_versions *versions, size_t *at,

@@ -6,6 +6,7 @@
 #include "bake/image.h"
 #include "bake/job.h"
 #include "bake/status.h"
+#include "layers/journal.h"
 #include "registry/tag.h"
 #include "sandbox/session.h"
 #include "tests/layers/store_fixture.h"
@@ -144,6 +145,17 @@ static void the_newest_versions_keep_their_images(void **state)
 	check_versions(store, &second, "-r");
 }
 
+/* The failed versions that were told of. */
+static int add_failed(void *ctx, const struct event *event, struct err *err)
+{
+	int64_t *failed = ctx;
+
+	(void)err;
+	if (str_equal(event->type, STR("image.failed")))
+		*failed = *failed * 10 + event->version;
+	return 0;
+}
+
 static void a_forgotten_image_is_told_as_gone(void **state)
 {
 	struct store *store = ((struct store_fixture *)*state)->store;
@@ -151,6 +163,7 @@ static void a_forgotten_image_is_told_as_gone(void **state)
 	AUTO(meta) struct meta *meta = NULL;
 	AUTO(json) json_t *status = NULL;
 	const json_t *error;
+	int64_t failed = 0;
 	struct err err = {0};
 
 	forget(store, 1);
@@ -160,6 +173,8 @@ static void a_forgotten_image_is_told_as_gone(void **state)
 	error = json_object_get(status, "error");
 	assert_string_equal(json_string_value(json_object_get(error, "code")), "Gone");
 	assert_true(json_is_true(json_object_get(error, "terminal")));
+	check_ok(journal_read(meta, 0, add_failed, &failed, &err), &err);
+	assert_int_equal(failed, 1);
 }
 
 static void a_version_without_an_image_takes_nobodys_place(void **state)
