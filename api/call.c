@@ -80,18 +80,21 @@ static int call_refused(struct err *err)
 int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
 {
 	AUTO(json)
-	json_t *request = json_pack("{s:s, s:b, s:O}", "method", spec->method, "raw",
-				    spec->heard != NULL, "args", spec->args);
+	json_t *request = json_pack("{s:s, s:b, s:b}", "method", spec->method, "raw",
+				    spec->heard != NULL, "stream", spec->streamfd > 0);
 	AUTO(json) json_t *said = NULL;
 	const struct asker asker = {
 		.worker_path = cli->puller_path,
 		.log = spec->heard,
+		.streamfd = spec->streamfd,
 		.ctx = spec->ctx,
 		.cancel = cli->cancel,
 	};
 
 	if (call_find_daemon(cli, request, err) < 0)
 		return call_refused(err);
+	if (spec->args)
+		(void)json_object_set(request, "args", drop_const(spec->args));
 	if (spec->etag)
 		(void)json_object_set_new(request, "etag", json_string(spec->etag));
 	if (asker_call(&asker, "call", request, &said, err) < 0)

@@ -17,6 +17,7 @@
 struct call_spec {
 	const char *method;  /* "agents.sync" */
 	const json_t *args;  /* an object */
+	int streamfd;        /* 0, or what the body is read from: args is NULL then */
 	asker_log_fn *heard; /* NULL, or who gets the answer as it comes, whatever it is */
 	void *ctx;           /* of heard */
 	char *etag; /* NULL, or CALL_ETAG_MAX bytes: the entity tag of the answer that is known, ""

@@ -3,6 +3,7 @@
  * call_role.c - the role that speaks HTTP for call.c.
  *
  *	{"method", "args", "token", "raw", "url" or "data"} -> what the daemon answered
+ *	{..., "stream"}, without "args" -> the same: the body is read from WORK_FD_STREAM
  *	{..., "etag"} -> {"etag", "answer"}, which is none where it is still that one
  */
 #include "api/call.h"
@@ -11,6 +12,7 @@
 
 #include <curl/curl.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 
 #define CALL_URL_MAX ((size_t)8 * 1024)
@@ -131,22 +133,67 @@ static int caller_set_socket(const struct caller *caller, int *out_runfd, struct
 	return 0;
 }
 
+/* The next bytes of the body, or our asker leaves. */
+static size_t caller_read(char *out, size_t one, size_t count, void *ctx)
+{
+	struct pollfd fds[] = {{.fd = WORK_FD_STREAM, .events = POLLIN},
+			       {.fd = WORK_FD_ASKER, .events = POLLIN}};
+	struct caller *caller = ctx;
+	ssize_t n = -1;
+
+	while (n < 0) {
+		(void)poll(fds, 2, -1);
+		if (fds[1].revents) {
+			(void)err_set(&caller->failure, ERR_CANCELLED, "cancelled");
+			return CURL_READFUNC_ABORT;
+		}
+		n = read(WORK_FD_STREAM, out, one * count);
+		if (n < 0 && errno != EINTR && errno != EAGAIN) {
+			(void)err_os(&caller->failure, errno, "read");
+			return CURL_READFUNC_ABORT;
+		}
+	}
+	return (size_t)n;
+}
+
+static int caller_set_stream(struct caller *caller, struct err *err)
+{
+	(void)curl_easy_setopt(caller->easy, CURLOPT_POST, 1L);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_READFUNCTION, caller_read);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_READDATA, caller);
+	if (caller_add_header(caller, STR("Transfer-Encoding: "), STR("chunked"), err) < 0)
+		return -1;
+	return caller_add_header(caller, STR("Content-Type: "), STR("application/x-tar"), err);
+}
+
+static int caller_set_body(struct caller *caller, struct err *err)
+{
+	bool stream = false;
+	json_t *args;
+
+	if (json_get_bool(caller->request, "", "stream", &stream, err) < 0)
+		return -1;
+	if (stream)
+		return caller_set_stream(caller, err);
+	if (json_need_object(caller->request, "", "args", &args, err) < 0 ||
+	    json_format(args, &caller->body, err) < 0)
+		return -1;
+	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDSIZE, (long)caller->body.len);
+	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDS, caller->body.ptr);
+	return caller_add_header(caller, STR("Content-Type: "), STR("application/json"), err);
+}
+
 static int caller_prepare(struct caller *caller, int *out_runfd, struct err *err)
 {
 	struct str token;
-	json_t *args;
 
 	if (json_get_bool(caller->request, "", "raw", &caller->raw, err) < 0 ||
 	    json_need_string(caller->request, "", "token", &token, err) < 0 ||
-	    json_need_object(caller->request, "", "args", &args, err) < 0 ||
-	    json_format(args, &caller->body, err) < 0 || caller_set_url(caller, err) < 0 ||
+	    caller_set_body(caller, err) < 0 || caller_set_url(caller, err) < 0 ||
 	    caller_set_socket(caller, out_runfd, err) < 0 || caller_set_etag(caller, err) < 0 ||
-	    caller_add_header(caller, STR("Authorization: Bearer "), token, err) < 0 ||
-	    caller_add_header(caller, STR("Content-Type: "), STR("application/json"), err) < 0)
+	    caller_add_header(caller, STR("Authorization: Bearer "), token, err) < 0)
 		return -1;
 	(void)curl_easy_setopt(caller->easy, CURLOPT_HTTPHEADER, caller->headers);
-	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDSIZE, (long)caller->body.len);
-	(void)curl_easy_setopt(caller->easy, CURLOPT_POSTFIELDS, caller->body.ptr);
 	(void)curl_easy_setopt(caller->easy, CURLOPT_CONNECTTIMEOUT_MS, CALL_CONNECT_MS);
 	(void)curl_easy_setopt(caller->easy, CURLOPT_WRITEFUNCTION, caller_hear);
 	(void)curl_easy_setopt(caller->easy, CURLOPT_WRITEDATA, caller);

@@ -2,9 +2,9 @@
 /* cmd_sync.c - `hearth sync`: an agent's spec becomes a version, and its image is baked. */
 #include "api/await.h"
 #include "api/context_arg.h"
+#include "api/context_place.h"
 #include "api/human.h"
 #include "api/input.h"
-#include "api/settings.h"
 #include "bake/agent.h"
 #include "layers/digest_json.h"
 
@@ -19,22 +19,12 @@ static json_t *sync_image(const json_t *spec)
 	return json_object_get(sandbox, "image");
 }
 
-/* The daemon takes a digest; a directory or a tar goes into its store by this way. */
+/* The daemon takes a digest: of a directory or a tar that is stored there first. */
 static int sync_put_context(const struct cli *cli, const char *text, json_t *image, struct err *err)
 {
-	AUTO(store) struct store *store = NULL;
-	const char *url = NULL;
-	const char *token = NULL;
 	struct digest digest;
 
-	if (settings_daemon(&url, &token, err) < 0)
-		return -1;
-	if (url)
-		return err_set(err, ERR_INVALID,
-			       "it is not on the daemon's host: put it there with "
-			       "hearth context put, and give its digest");
-	if (cli_open_store(cli, &store, err) < 0 ||
-	    context_arg_put(cli, store, text, &digest, err) < 0)
+	if (context_place(cli, text, &digest, err) < 0)
 		return -1;
 	digest_json_set(image, "context", &digest);
 	return 0;

@@ -43,6 +43,10 @@ int tarball_take(struct store *store, struct source *source, struct digest *out,
 int tarball_pack(struct store *store, int dirfd, const struct cancel *cancel, struct digest *out,
 		 struct err *err) MUST_CHECK;
 
+/* The same bytes to where the store is not. */
+int tarball_pack_to(int dirfd, const struct cancel *cancel, struct sink *sink, struct err *err)
+	MUST_CHECK;
+
 /*
  * The directory of a stored context, for reading. ERR_NOT_FOUND where the store
  * has no such blob; ERR_CORRUPT for a tar that would leave its directory.

@@ -14,10 +14,15 @@
 #define TAR_PAX_MAX ((size_t)32 << 20)
 
 struct pack {
-	struct tarball_writer *writer;
+	struct sink *sink;
 	const struct cancel *cancel;
 	uint64_t file_at; /* bytes of the file at hand that were written */
 };
+
+static int pack_bytes(struct pack *pack, struct str bytes, struct err *err)
+{
+	return pack->sink->write(pack->sink, bytes, err);
+}
 
 static int pack_zeros(struct pack *pack, uint64_t count, struct err *err)
 {
@@ -27,7 +32,7 @@ static int pack_zeros(struct pack *pack, uint64_t count, struct err *err)
 		size_t n = count < sizeof(zeros) ? (size_t)count : sizeof(zeros);
 
 		if (cancel_check(pack->cancel, err) < 0 ||
-		    tarball_writer_add(pack->writer, (struct str){zeros, n}, err) < 0)
+		    pack_bytes(pack, (struct str){zeros, n}, err) < 0)
 			return -1;
 		count -= n;
 	}
@@ -47,8 +52,7 @@ static int pack_header(struct pack *pack, char type, struct str name, struct str
 	struct tar_header header;
 
 	tar_header_make(&fields, &header);
-	return tarball_writer_add(pack->writer, (struct str){(const char *)&header, sizeof(header)},
-				  err);
+	return pack_bytes(pack, (struct str){(const char *)&header, sizeof(header)}, err);
 }
 
 /* "LENGTH KEY=VALUE\n", where the length counts its own digits. */
@@ -88,7 +92,7 @@ static int pack_pax(struct pack *pack, const struct source_entry *entry, struct 
 	if (records.len == 0)
 		return 0;
 	if (pack_header(pack, 'x', STR("pax"), STR(""), 0644, records.len, err) < 0 ||
-	    tarball_writer_add(pack->writer, buf_str(&records), err) < 0)
+	    pack_bytes(pack, buf_str(&records), err) < 0)
 		return -1;
 	return pack_pad(pack, records.len, err);
 }
@@ -136,8 +140,7 @@ static int pack_block(void *ctx, uint64_t offset, struct str bytes, struct err *
 {
 	struct pack *pack = ctx;
 
-	if (pack_zeros(pack, offset - pack->file_at, err) < 0 ||
-	    tarball_writer_add(pack->writer, bytes, err) < 0)
+	if (pack_zeros(pack, offset - pack->file_at, err) < 0 || pack_bytes(pack, bytes, err) < 0)
 		return -1;
 	pack->file_at = offset + bytes.len;
 	return 0;
@@ -158,13 +161,11 @@ static int pack_file(void *ctx, struct source_entry *entry, struct err *err)
 	return pack_pad(pack, size, err);
 }
 
-int tarball_pack(struct store *store, int dirfd, const struct cancel *cancel, struct digest *out,
-		 struct err *err)
+int tarball_pack_to(int dirfd, const struct cancel *cancel, struct sink *sink, struct err *err)
 {
-	AUTO(tarball_writer) struct tarball_writer *writer = NULL;
 	static const char *const all[] = {"."};
 	const struct context_sources sources = {.fd = dirfd, .paths = all, .count = 1};
-	struct pack pack = {.cancel = cancel};
+	struct pack pack = {.sink = sink, .cancel = cancel};
 	const struct source_visitor visitor = {
 		.start = pack_start,
 		.enter = pack_enter,
@@ -175,10 +176,31 @@ int tarball_pack(struct store *store, int dirfd, const struct cancel *cancel, st
 		.cancel = cancel,
 	};
 
+	if (sources_walk(&sources, &visitor, err) < 0)
+		return -1;
+	return pack_zeros(&pack, 2 * TAR_BLOCK, err);
+}
+
+struct pack_sink {
+	struct sink sink;
+	struct tarball_writer *writer;
+};
+
+static int pack_store(struct sink *sink, struct str bytes, struct err *err)
+{
+	return tarball_writer_add(container_of(sink, struct pack_sink, sink)->writer, bytes, err);
+}
+
+int tarball_pack(struct store *store, int dirfd, const struct cancel *cancel, struct digest *out,
+		 struct err *err)
+{
+	AUTO(tarball_writer) struct tarball_writer *writer = NULL;
+	struct pack_sink into = {.sink.write = pack_store};
+
 	if (tarball_writer_open(store, &writer, err) < 0)
 		return -1;
-	pack.writer = writer;
-	if (sources_walk(&sources, &visitor, err) < 0 || pack_zeros(&pack, 2 * TAR_BLOCK, err) < 0)
+	into.writer = writer;
+	if (tarball_pack_to(dirfd, cancel, &into.sink, err) < 0)
 		return -1;
 	return tarball_writer_finish(writer, out, err);
 }

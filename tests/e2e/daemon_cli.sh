@@ -55,8 +55,20 @@ holds "whose digest is what the version has" \
 same "by an option it is the same version" \
 	"$(member .appended hearth sync "$work/copier.json" --context "$work/src" --json)" false
 refused "a context that is not there is said" 66 "context .*none" hearth sync "$work/copier.json" --context "$work/none"
-refused "and one on another host" 64 "daemon's host" \
-	env HEARTH_URL="$url" HEARTH_TOKEN="$token" "$HEARTH" sync "$work/beside.json"
+
+# From another machine: no data directory is here, and the context goes along.
+far() { env -u HEARTH_DATA HEARTH_URL="$url" HEARTH_TOKEN="$token" "$HEARTH" "$@"; }
+same "a context is sent from another machine, and is the same" "$(far sync "$work/beside.json" --json | jq -c '[.slug, .appended]')" '["copier",false]'
+echo secret >"$work/src/secret"
+echo secret >"$work/src/.dockerignore"
+digest=$(far context put "$work/src")
+same "what is sent has the digest of what is stored here" "$digest" "$(hearth context put "$work/src")"
+agent hidden 'COPY . /src' 'RUN test -e /src/file && test ! -e /src/secret'
+check "without what a .dockerignore hides" far sync "$work/hidden.json" --context "$work/src" --wait
+tar -C "$work" -cf "$work/src.tar" src
+same "a tar is sent as it is" "$(far context put - <"$work/src.tar")" "$(hearth context put "$work/src.tar")"
+refused "a directory that is not there is said, there, too" 66 "context put .*No such file" far context put "$work/none"
+refused "and who may not" 77 "token create" env HEARTH_URL="$url" HEARTH_TOKEN=hth_no "$HEARTH" context put "$work/src"
 
 # Rebakes.
 id=$(hearth rebake bot)
