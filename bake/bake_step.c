@@ -82,15 +82,12 @@ json_t *bake_components(const struct bake *bake, const struct bake_key *key)
 	return components;
 }
 
-/* While it is made the bake rests, so that a collection may take what it does not hold. */
 static int bake_ask_step(struct bake *bake, const struct instruction *ready,
 			 const struct bake_key *key, const struct task *task, bool *out_shared,
 			 struct err *err)
 {
-	int result = bake_rest(bake, err);
+	int result = bake_keep_list(bake, ready, key, task->components, err);
 
-	if (result == 0)
-		result = bake_keep_list(bake, ready, key, task->components, err);
 	if (result == 0)
 		result = asker_run_step(&bake->asker, task, bake->options->contextfd, out_shared,
 					&bake->result.exit_code, err);
@@ -99,7 +96,11 @@ static int bake_ask_step(struct bake *bake, const struct instruction *ready,
 	return result;
 }
 
-/* A step that found no room for its result is made once more where something can go. */
+/*
+ * While it is made the bake rests, so that a collection may take what it does not
+ * hold; one that cannot rest would wait for itself. A step that found no room for
+ * its result is made once more where something can go.
+ */
 static int bake_ask_step_with_room(struct bake *bake, const struct instruction *ready,
 				   const struct bake_key *key, const struct task *task,
 				   bool *out_shared, struct err *err)
@@ -108,6 +109,8 @@ static int bake_ask_step_with_room(struct bake *bake, const struct instruction *
 	struct err why;
 	int more;
 
+	if (bake_rest(bake, err) < 0)
+		return -1;
 	if (bake_ask_step(bake, ready, key, task, out_shared, err) == 0)
 		return 0;
 	if (err->kind != ERR_FULL)
