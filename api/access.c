@@ -76,6 +76,20 @@ int access_for(struct str text, const struct cancel *cancel, struct credentials 
 	return access_ask(&helper, out, err);
 }
 
+int access_proxies(struct proxies *out, struct err *err)
+{
+	auto_free char *path = settings_docker_config();
+	auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	auto_buf struct buf content = BUF_WIPED(CREDENTIALS_FILE_MAX);
+
+	*out = (struct proxies){.count = 0};
+	if (fd < 0)
+		return 0;
+	if (fd_read_all(fd, &content, err) < 0 || proxies_read(buf_str(&content), out, err) < 0)
+		return err_ctx(err, "%s", path);
+	return 0;
+}
+
 /* One line, without its end, as docker login takes it. */
 static int access_read_password(struct secret *out, struct err *err)
 {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/cli.h"
+#include "bake/proxies.h"
 #include "registry/credentials.h"
 #include "registry/reference.h"
 
@@ -36,6 +37,9 @@ int access_for(struct str text, const struct cancel *cancel, struct credentials 
 /* The same, where --username and --password-stdin go first. */
 int access_login(const struct cli *cli, struct str text, struct credentials *out, struct err *err)
 	MUST_CHECK;
+
+/* What Docker's config.json tells steps of proxies. */
+int access_proxies(struct proxies *out, struct err *err) MUST_CHECK;
 
 /* --max-layer-bytes; 0 for the default. */
 int access_layer_limit(const struct cli *cli, uint64_t *out, struct err *err) MUST_CHECK;

@@ -30,6 +30,7 @@ struct cmd_bake {
 	struct secrets secrets;
 	int contextfd;
 	struct credentials credentials;
+	struct proxies proxies;
 	struct registries registries;
 	int64_t started_ms;
 };
@@ -258,6 +259,7 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 {
 	if (bake_read_hosts(cmd, err) < 0 || secret_option_read(cmd->cli, &cmd->secrets, err) < 0 ||
 	    access_for(spec->base, cmd->cli->cancel, &cmd->credentials, err) < 0 ||
+	    access_proxies(&cmd->proxies, err) < 0 ||
 	    registries_open(cmd->cli, spec->base, &cmd->registries, err) < 0 ||
 	    cli_open_store(cmd->cli, &cmd->store, err) < 0 ||
 	    lease_open(cmd->store, &cmd->lease, err) < 0 ||
@@ -300,6 +302,7 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.hosts = cmd->hosts,
 		.host_count = cmd->host_count,
 		.secrets = &cmd->secrets,
+		.proxies = &cmd->proxies,
 		.event = progress_event,
 		.event_ctx = cmd->progress,
 		.cancel = cmd->cli->cancel,
@@ -344,6 +347,7 @@ static int run(struct cli *cli, struct err *err)
 	store_close(cmd.store);
 	auto_close_release(&cmd.contextfd);
 	secret_done(&cmd.credentials.password);
+	proxies_done(&cmd.proxies);
 	registries_done(&cmd.registries);
 	secrets_done(&cmd.secrets);
 	json_decref(cmd.names);

@@ -11,6 +11,7 @@
 struct job_role {
 	struct cli cli;
 	struct credentials credentials;
+	struct proxies proxies;
 	struct registries registries;
 };
 
@@ -20,12 +21,14 @@ static int job_role_access(void *ctx, struct str reference, const struct cancel 
 	struct job_role *role = ctx;
 
 	if (access_for(reference, cancel, &role->credentials, err) < 0 ||
-	    registries_open(&role->cli, reference, &role->registries, err) < 0)
+	    registries_open(&role->cli, reference, &role->registries, err) < 0 ||
+	    access_proxies(&role->proxies, err) < 0)
 		return -1;
 	*out = (struct job_access){
 		.user = str_of(role->credentials.user),
 		.password = &role->credentials.password,
 		.places = &role->registries.places,
+		.proxies = &role->proxies,
 	};
 	return 0;
 }
@@ -77,6 +80,7 @@ int job_role_run(int argc, char **argv)
 		code = err_exit_code(err.kind);
 	}
 	secret_done(&role.credentials.password);
+	proxies_done(&role.proxies);
 	registries_done(&role.registries);
 	cli_done(&role.cli);
 	return code;

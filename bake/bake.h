@@ -94,6 +94,7 @@ struct bake_options {
 	const struct network_host *hosts;
 	size_t host_count;
 	const struct secrets *secrets; /* or NULL */
+	const struct proxies *proxies; /* or NULL */
 	bake_event_fn *event;
 	void *event_ctx;
 	const struct cancel *cancel;

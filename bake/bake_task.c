@@ -2,6 +2,8 @@
 /* bake_task.c - a step of a bake as the task that a worker gets. */
 #include "bake/bake_priv.h"
 
+#include "bake/proxies.h"
+
 #define MB ((uint64_t)1024 * 1024)
 
 static void bake_task_layers(const struct bake *bake, struct task *task)
@@ -11,16 +13,30 @@ static void bake_task_layers(const struct bake *bake, struct task *task)
 	task->layer_count = bake->state.layer_count;
 }
 
+static bool bake_sets(const struct bake *bake, const char *assignment)
+{
+	struct str name = {assignment, strcspn(assignment, "=")};
+	struct str ignored;
+
+	return state_env_get(&bake->state, name, &ignored);
+}
+
+/* What the image says, and of proxies what it does not say. */
 static void bake_task_env(const struct bake *bake, struct task *task)
 {
 	const json_t *env = state_env(&bake->state);
+	const struct proxies *proxies = bake->options->proxies;
+	size_t proxy_count = proxies ? proxies->count : 0;
 
-	task->env_count = json_array_size(env);
-	task->env = calloc(task->env_count + 1, sizeof(*task->env));
+	task->env = calloc(json_array_size(env) + proxy_count + 1, sizeof(*task->env));
 	if (!task->env)
 		abort();
-	for (size_t i = 0; i < task->env_count; i++)
-		task->env[i] = json_string_value(json_array_get(env, i));
+	for (size_t i = 0; i < json_array_size(env); i++)
+		task->env[task->env_count++] = json_string_value(json_array_get(env, i));
+	for (size_t i = 0; i < proxy_count; i++) {
+		if (!bake_sets(bake, proxies->at[i]))
+			task->env[task->env_count++] = proxies->at[i];
+	}
 }
 
 static void bake_task_limits(const struct bake *bake, struct task *task)

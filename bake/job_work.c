@@ -300,6 +300,7 @@ static int work_bake(struct job_work *work, struct err *err)
 		.hosts = order->hosts,
 		.host_count = order->host_count,
 		.secrets = &order->secrets,
+		.proxies = work->access.proxies,
 		.event = work_hear,
 		.event_ctx = work,
 		.cancel = &work->cancel,

@@ -6,11 +6,12 @@
 #include "layers/base/secret.h"
 #include "registry/places.h"
 
-/* How the registry of a reference is reached. All of it is lent. */
+/* How the registry of a reference is reached, and what steps are told. All of it is lent. */
 struct job_access {
 	struct str user; /* credentials, or empty */
 	const struct secret *password;
 	const struct places *places;
+	const struct proxies *proxies; /* or NULL */
 };
 
 typedef int job_access_fn(void *ctx, struct str reference, const struct cancel *cancel,

@@ -61,6 +61,11 @@ said=$(job "$work/c.json" secret=s:hunter2)
 holds "a secret reaches the step that asks for it" "$said" '^log .*\*\*\*|^7$'
 check "a secret is in no file of ours" bash -c '! grep -rqs hunter2 "$1"' - "$HEARTH_DATA"
 
+mkdir "$work/docker"
+echo '{"proxies": {"default": {"httpProxy": "http://proxy.test:3128"}}}' >"$work/docker/config.json"
+agent "$work/proxied.json" base:1 'RUN echo $http_proxy'
+holds "a step is told of the host's proxies" "$(DOCKER_CONFIG=$work/docker job "$work/proxied.json")" '^log http://proxy.test:3128$'
+
 # Where registries are, the configuration says.
 start_registry
 push "$work/tiny:latest" hub/base:1

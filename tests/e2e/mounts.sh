@@ -216,5 +216,26 @@ refused "an image that is not there" 66 '.' run 'RUN --mount=from=oci:/nonexiste
 
 refused "an agent's socket is no mount, and what to do is said" 65 'type=ssh is refused.*--secret id=key,src=FILE' run 'RUN --mount=type=ssh git clone x'
 refused "a target in /proc" 65 'nothing is mounted in /proc, /sys and /dev' run 'RUN --mount=type=tmpfs,target=/proc/x true'
+
+# --- what else a RUN's environment has
+mkdir "$work/docker"
+proxies() # HOST
+{
+	jq -n --arg url "http://$1:3128" '{proxies: {default: {httpProxy: $url, noProxy: "a.test"}}}' >"$work/docker/config.json"
+}
+spec "$work/proxied.json" "$base" "ENV NO_PROXY=own" "RUN env | grep -i _proxy | sort"
+proxied() # what the RUN says of it
+{
+	DOCKER_CONFIG=$work/docker hearth bake "$work/proxied.json" --progress plain --output "oci:$work/proxied" 2>&1
+}
+proxies one.test
+same "Docker's proxies are there, and the image's word goes first" "$(proxied | sed -n 's/^\[2\/2\] \(.*=.*\)/\1/p' | paste -sd ' ')" \
+	"HTTP_PROXY=http://one.test:3128 NO_PROXY=own http_proxy=http://one.test:3128 no_proxy=a.test"
+check "and in nothing that is kept" test -z "$(skopeo inspect --config "oci:$work/proxied" | grep one.test; hearth why "$work/proxied.json" 2 --json | grep one.test)"
+proxies two.test
+holds "another proxy runs nothing anew" "$(proxied)" '^\[2/2\] CACHED'
+echo '{"proxies": []}' >"$work/docker/config.json"
+refused "what is no proxy is named" 64 'docker/config.json: proxies: expected an object' proxied
+
 nothing_left "nothing is left"
 finish
