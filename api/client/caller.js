@@ -172,9 +172,10 @@ export class Caller {
 		return (await this.ask(method, { verb: "GET", query: args }, options)).value;
 	}
 
-	async write(method, args, options) {
+	async write(method, args, options, query) {
 		const request = {
 			verb: "POST",
+			query,
 			headers: { "content-type": "application/json" },
 			body: JSON.stringify(args ?? {}),
 		};

@@ -25,9 +25,10 @@ export function createClient(options) {
 
 	return Object.freeze({
 		agents: {
-			sync: (plane, own) => caller.write("agents.sync", plane?.agent ?? plane, own),
+			sync: (plane, { id, ...own } = {}) => caller.write("agents.sync", plane?.agent ?? plane, own, { id }),
 			get: read("agents.get"),
 			list: read("agents.list"),
+			versions: read("agents.versions"),
 			imageStatus: (args, own) => readImageStatus(caller, args, own),
 			rebake: write("agents.rebake"),
 			rollback: write("agents.rollback"),
@@ -57,6 +58,14 @@ export function createClient(options) {
 		},
 		contexts: {
 			put: (source, own) => putContext(caller, source, own),
+		},
+		tokens: {
+			create: write("tokens.create"),
+			list: read("tokens.list"),
+			revoke: write("tokens.revoke"),
+		},
+		server: {
+			info: read("server.info"),
 		},
 		events: Object.assign(events, { stream: events }),
 	});

@@ -240,10 +240,39 @@ export interface Bake {
 	error?: Failure;
 }
 
+export interface AgentVersion {
+	version: number;
+	appendedAt: string;
+	digest: string;
+}
+
 export interface Session {
 	id: string;
 	agentId: string;
 	version: number;
+	/** Its own id where it has no parent. */
+	rootId: string;
+	parentId?: string;
+	subagent?: string;
+	state: "open" | "ended";
+	createdAt: string;
+	endedAt?: string;
+	[member: string]: unknown;
+}
+
+export interface Token {
+	id: string;
+	name: string;
+	scopes: string[];
+	createdAt: string;
+}
+
+export interface ServerInfo {
+	version: string;
+	storeFormat: number;
+	data: string;
+	pid: number;
+	startedAt: string;
 	[member: string]: unknown;
 }
 
@@ -310,6 +339,11 @@ export interface CallOptions {
 	timeoutMs?: number;
 }
 
+export interface SyncOptions extends CallOptions {
+	/** The agent that it is, which may get another slug by it; else the one with the spec's slug. */
+	id?: string;
+}
+
 export interface StreamOptions {
 	/** Ends the events, without an error. */
 	signal?: AbortSignal;
@@ -345,6 +379,10 @@ export interface AgentQuery {
 export interface EventQuery {
 	/** An event's id: what came behind it. */
 	after?: string;
+	/** An id or a slug. */
+	agentId?: string;
+	sessionId?: string;
+	type?: string;
 	[filter: string]: string | number | boolean | undefined;
 }
 
@@ -356,9 +394,10 @@ export interface Events {
 export interface Client {
 	readonly agents: {
 		/** Returns at once; the image is baked behind it. */
-		sync(plane: Plane | AgentSpec, options?: CallOptions): Promise<Synced>;
+		sync(plane: Plane | AgentSpec, options?: SyncOptions): Promise<Synced>;
 		get(query: AgentQuery, options?: CallOptions): Promise<Agent>;
 		list(query?: PageQuery, options?: CallOptions): Promise<Page<AgentSummary>>;
+		versions(query: PageQuery & { id: string }, options?: CallOptions): Promise<Page<AgentVersion>>;
 		/**
 		 * A read, which never builds. With `wait` (seconds) it answers as soon as the state is another than
 		 * `since`, an earlier answer, or than the one that is found first, if something is under way there.
@@ -374,7 +413,7 @@ export interface Client {
 		list(query?: PageQuery & { agentId?: string }, options?: CallOptions): Promise<Page<Bake>>;
 		/** With `follow`, until the bake ends. */
 		logs(query: { id: string; step?: number; follow?: boolean }, options?: CallOptions): Logs;
-		cancel(query: { id: string }, options?: CallOptions): Promise<unknown>;
+		cancel(query: { id: string }, options?: CallOptions): Promise<Bake>;
 	};
 	readonly sessions: {
 		/** AgentNotReady until the version's image is. */
@@ -384,7 +423,7 @@ export interface Client {
 		): Promise<Session>;
 		get(query: { id: string }, options?: CallOptions): Promise<Session>;
 		list(query?: PageQuery & { agentId?: string }, options?: CallOptions): Promise<Page<Session>>;
-		end(query: { id: string }, options?: CallOptions): Promise<unknown>;
+		end(query: { id: string }, options?: CallOptions): Promise<Session>;
 	};
 	readonly tools: {
 		list(query?: { sessionId?: string }, options?: CallOptions): Promise<{ items: Tool[] }>;
@@ -408,6 +447,16 @@ export interface Client {
 			source: string | URL | Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>,
 			options?: CallOptions,
 		): Promise<{ digest: string; sizeBytes?: number }>;
+	};
+	/** For who is admin. */
+	readonly tokens: {
+		/** `token` is said this once. */
+		create(query: { name?: string; scopes: readonly string[] }, options?: CallOptions): Promise<Token & { token: string }>;
+		list(query?: PageQuery, options?: CallOptions): Promise<Page<Token>>;
+		revoke(query: { id: string }, options?: CallOptions): Promise<{ revoked: true }>;
+	};
+	readonly server: {
+		info(query?: undefined, options?: CallOptions): Promise<ServerInfo>;
 	};
 	/** Until the signal is aborted; cuts are mended. */
 	readonly events: Events;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
@@ -20,11 +20,13 @@ const silent = () => {};
 
 /* Reads and writes, each with an argument. */
 const READS = {
-	agents: ["get", "list"],
+	agents: ["get", "list", "versions"],
 	bakes: ["get", "list"],
 	sessions: ["get", "list"],
 	tools: ["list"],
 	sandboxes: ["list", "get"],
+	tokens: ["list"],
+	server: ["info"],
 };
 const WRITES = {
 	agents: ["sync", "rebake", "rollback"],
@@ -32,11 +34,35 @@ const WRITES = {
 	sessions: ["create", "end"],
 	tools: ["call"],
 	sandboxes: ["snapshot", "resume", "release"],
+	tokens: ["create", "revoke"],
 };
 
 function methodsOf(table) {
 	return Object.entries(table).flatMap(([noun, verbs]) => verbs.map((verb) => [noun, verb]));
 }
+
+test("each method of the daemon's has one of the client's", async () => {
+	const api = new URL("../../../api/", import.meta.url);
+	const client = hearth.createClient();
+	const names = [];
+
+	for (const file of (await readdir(api)).filter((name) => /^routes_.*\.c$/.test(name)))
+		names.push(...(await readFile(new URL(file, api), "utf8")).matchAll(/\.name = "(\w+)\.(\w+)"/g));
+	assert.ok(names.length > 20);
+	for (const [, noun, verb] of names)
+		assert.equal(typeof client[noun]?.[verb], "function", `${noun}.${verb}`);
+});
+
+test("an agent that is synced by its id gets the spec's slug", async (t) => {
+	const { client } = await serve(t, { "agents.sync": echo });
+
+	assert.deepEqual(await client.agents.sync({ slug: "b" }, { id: "agt_1" }), {
+		verb: "POST",
+		method: "agents.sync",
+		query: { id: "agt_1" },
+		body: '{"slug":"b"}',
+	});
+});
 
 for (const transport of ["unix", "tcp", "fetch"]) {
 	test(`${transport}: reads go by GET, writes by POST, all with the token`, async (t) => {

@@ -17,6 +17,9 @@ const { status } = await client.agents.imageStatus({ id: agentId });
 const settled: Status = status;
 const words: string[] = warnings;
 
+await client.agents.sync(plane, { id: agentId });
+words.push((await client.server.info()).version, (await client.tokens.create({ scopes: ["read"] })).token);
+words.push(...(await client.agents.versions({ id: agentId })).items.map(({ digest }) => digest));
 await client.agents.rebake({ id: agentId })
 const { id, id: sessionId } = await client.sessions.create({ agent: agentId });
 await client.sandboxes.list({ sessionId })
