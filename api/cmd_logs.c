@@ -19,8 +19,10 @@ struct logs {
 	FILE *out; /* owned */
 	const struct cancel *cancel;
 	bool terminal;   /* what a step wrote must not steer it */
+	bool json;       /* a line is an object */
+	size_t step;     /* whose log is printed; 0 where a bake's tells that itself */
 	bool open;       /* the last line has no end yet */
-	struct buf line; /* owned: that line, for a terminal */
+	struct buf line; /* owned: that line, for a terminal or as JSON */
 };
 
 static int logs_put(const struct logs *logs, struct str bytes, struct err *err)
@@ -30,13 +32,32 @@ static int logs_put(const struct logs *logs, struct str bytes, struct err *err)
 	return 0;
 }
 
-static int logs_show_line(struct logs *logs, struct err *err)
+static void logs_format_line(struct logs *logs)
+{
+	AUTO(json) json_t *value = json_object();
+
+	if (logs->step > 0)
+		json_set_size(value, "step", logs->step);
+	json_set(value, "text", json_from_str(buf_str(&logs->line)));
+	buf_clear(&logs->line);
+	human_json(value, logs->out);
+}
+
+/* ends: its newline came. */
+static int logs_show_line(struct logs *logs, bool ends, struct err *err)
 {
 	auto_buf struct buf shown = BUF_INIT(4 * LOGS_LINE_MAX);
 
+	if (logs->json) {
+		if (ends || logs->line.len > 0)
+			logs_format_line(logs);
+		return 0;
+	}
 	if (human_line(buf_str(&logs->line), LOGS_LINE_MAX, &shown, err) < 0)
 		return -1;
 	buf_clear(&logs->line);
+	if (ends && buf_add(&shown, STR("\n"), err) < 0)
+		return -1;
 	return logs_put(logs, buf_str(&shown), err);
 }
 
@@ -45,9 +66,8 @@ static int logs_show(struct logs *logs, struct str bytes, struct err *err)
 	for (size_t i = 0; i < bytes.len; i++) {
 		bool ends = bytes.ptr[i] == '\n';
 
-		if ((ends || logs->line.len == LOGS_LINE_MAX) && logs_show_line(logs, err) < 0)
-			return -1;
-		if (ends && logs_put(logs, STR("\n"), err) < 0)
+		if ((ends || logs->line.len == LOGS_LINE_MAX) &&
+		    logs_show_line(logs, ends, err) < 0)
 			return -1;
 		if (!ends && buf_add(&logs->line, (struct str){bytes.ptr + i, 1}, err) < 0)
 			return -1;
@@ -64,24 +84,26 @@ static int logs_write(struct sink *sink, struct str bytes, struct err *err)
 	if (bytes.len == 0)
 		return 0;
 	logs->open = bytes.ptr[bytes.len - 1] != '\n';
-	return logs->terminal ? logs_show(logs, bytes, err) : logs_put(logs, bytes, err);
+	return logs->terminal || logs->json ? logs_show(logs, bytes, err)
+					    : logs_put(logs, bytes, err);
 }
 
 static int logs_copy(struct logs *logs, const struct step_log *log, struct err *err)
 {
 	if (step_log_copy(logs->store, log, &logs->sink, err) < 0)
 		return -1;
-	return logs_show_line(logs, err);
+	return logs_show_line(logs, false, err);
 }
 
 /* One step's log; a step that changes only the configuration has none. */
-static int logs_step(struct logs *logs, const struct digest *key, struct err *err)
+static int logs_step(struct logs *logs, size_t step, const struct digest *key, struct err *err)
 {
 	static const struct digest none;
 	auto_step_record struct step_record record = STEP_RECORD_INIT;
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
+	logs->step = step;
 	if (digest_equal(key, &none))
 		return 0;
 	if (meta_begin(logs->store, META_READ, &meta, err) < 0)
@@ -113,10 +135,10 @@ static int logs_all(struct logs *logs, const struct lookup *image, const struct 
 		    size_t count, struct err *err)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (logs_title(logs, image, i + 1, count, err) < 0 ||
-		    logs_step(logs, &keys[i], err) < 0)
+		if ((!logs->json && logs_title(logs, image, i + 1, count, err) < 0) ||
+		    logs_step(logs, i + 1, &keys[i], err) < 0)
 			return -1;
-		if (logs->open && logs_put(logs, STR("\n"), err) < 0)
+		if (logs->open && !logs->json && logs_put(logs, STR("\n"), err) < 0)
 			return -1;
 		logs->open = false;
 	}
@@ -132,7 +154,7 @@ static int logs_numbered(struct logs *logs, const char *text, const struct diges
 		return -1;
 	if (step > count)
 		return err_set(err, ERR_NOT_FOUND, "step %s: the image has %zu steps", text, count);
-	return logs_step(logs, &keys[step - 1], err);
+	return logs_step(logs, step, &keys[step - 1], err);
 }
 
 static int logs_image(struct logs *logs, const struct cli *cli, const struct lookup *image,
@@ -205,7 +227,7 @@ static int logs_bake(struct logs *logs, const struct cli *cli, struct err *err)
 		return -1;
 	if (follow_write(cli, cli->args[0], step, &logs->sink, err) < 0)
 		return err_ctx(err, "logs %s", cli->args[0]);
-	return logs_show_line(logs, err);
+	return logs_show_line(logs, false, err);
 }
 
 static int run(struct cli *cli, struct err *err)
@@ -216,6 +238,7 @@ static int run(struct cli *cli, struct err *err)
 		.out = outlet_open(STDOUT_FILENO, cli->cancel),
 		.cancel = cli->cancel,
 		.terminal = isatty(STDOUT_FILENO),
+		.json = cli_has(cli, "json"),
 		.line = BUF_INIT(LOGS_LINE_MAX),
 	};
 	int result;
@@ -234,6 +257,7 @@ static int run(struct cli *cli, struct err *err)
 static const struct cli_option options[] = {
 	{"follow", NULL, "-f: of a bake of the daemon's, until it has ended", false},
 	LOOKUP_OPTION_PLATFORM,
+	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
 	CLI_OPTION_HELP,
 };
@@ -247,7 +271,7 @@ const struct cli_command cli_logs = {
 		"image that was baked here; or the key of a step that failed, as the failed bake\n"
 		"says it. STEP is a number from 1: the log of that step alone is printed, byte\n"
 		"for byte unless on a terminal. BAKE is the id of a bake of the daemon's; with -f\n"
-		"an agent's slug or id means its newest one.\n",
+		"an agent's slug or id means its newest one. With --json a line is an object.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

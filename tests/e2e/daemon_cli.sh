@@ -122,6 +122,7 @@ holds "a bake is cancelled by its id" "$(hearth bakes cancel "$id")" "^$id"
 wait "$follower"
 refused "whoever waits for it is told" "130" "cancel" hearth status long --wait
 holds "its log stays" "$(hearth logs "$id")" '^begun'
+holds "as JSON, too" "$(hearth logs "$id" --json)" '^\{"text": ?"begun"\}$'
 refused "what has ended is not cancelled" 75 "." hearth bakes cancel "$id"
 refused "a bake that is not is 66" 66 "no bake" hearth logs bak_none
 refused "an agent has bakes, or none to follow" 66 "no bakes" hearth logs -f plain

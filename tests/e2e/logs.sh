@@ -22,6 +22,10 @@ same "without a step all are, under titles" "$(grep -a '^\[' <<<"$all" | cut -d 
 	"$(printf '[1/4] RUN echo\n[2/4] ENV A=b\n[3/4] RUN i=0;\n[4/4] RUN printf')"
 same "in their order" "$(grep -av '^\[' <<<"$all")" "$(printf 'short\n%s\na\033[31mbc' "$lines")"
 
+same "as JSON a line is an object, which says its step" "$(hearth logs logs:1 --json | jq -sc 'first, last')" \
+	"$(jq -c '{step: .[0], text: .[1]}' <<<'[1,"short"] [4,"a\u001b[31mb\u0000c"]')"
+same "no line of it is lost" "$(hearth logs logs:1 3 --json | jq -r .text)" "$lines"
+
 line=$(printf %049d 7) # 1,048,576 of them are 50 MiB
 spec "$work/huge.json" "$base" "RUN yes $line | head -c 52428800"
 bake "$work/huge.json" --tag huge:1 >/dev/null
