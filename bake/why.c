@@ -35,12 +35,21 @@ static struct str why_instruction(const json_t *components)
 	return name;
 }
 
+/* Nothing below is a place, too. */
+static bool why_is_beside(const json_t *a, const json_t *b)
+{
+	const json_t *parent = json_object_get(a, "parent");
+	const json_t *other = json_object_get(b, "parent");
+
+	return (!parent && !other) || json_equal(parent, other);
+}
+
 /* Near enough to compare: at the same place, or of the same words. */
 static bool why_is_like(const json_t *a, const json_t *b)
 {
 	return str_equal(why_instruction(a), why_instruction(b)) &&
 	       (json_equal(json_object_get(a, "instruction"), json_object_get(b, "instruction")) ||
-		json_equal(json_object_get(a, "parent"), json_object_get(b, "parent")));
+		why_is_beside(a, b));
 }
 
 /* Most in common, then most of the words, then the latest. */

@@ -59,6 +59,9 @@ spec "$work/a.json" "$base" "RUN true && true" "RUN true || true"
 says "of several that are as like it is the one of like words" '^instruction: was "RUN true && true"' 2
 spec "$work/a.json" scratch "COPY file /file"
 says "no base is told as such" "^base: was ${base_digest:0:19}, is absent\$" 1 "${copy[@]}"
+bake "$work/a.json" "${copy[@]}" >/dev/null
+spec "$work/a.json" scratch "COPY file /elsewhere"
+says "what stands on nothing has a place, too" '^instruction: was "COPY file /file", is "COPY file /elsewhere"$' 1 "${copy[@]}"
 echo three >"$work/context/other"
 tar -C "$work/context" -cf "$work/other.tar" other
 other=$("$here/image.py" "$work/other:latest" tiny "$work/other.tar")
