@@ -82,7 +82,10 @@ static int agent_parse(struct str id, const json_t *record, struct agent *out, s
 	return 0;
 }
 
-/* The id in a slug's record, where it always is: pollers ask by slug, so nothing is parsed. */
+/*
+ * The id in a slug's record, which always stands at the same place: pollers ask
+ * by slug, so nothing is parsed.
+ */
 static bool agent_slug_view(struct str record, char out[static ID_TEXT_MAX])
 {
 	const struct str head = STR("{\"id\":\"");
@@ -109,7 +112,7 @@ static int agent_find_slug(struct meta *meta, struct str slug, char out[static I
 	found = meta_view(meta, AGENT_SLUGS, slug, &text, err);
 	if (found != 1 || agent_slug_view(text, out))
 		return found;
-	/* A newer program put more into it. */
+	/* A newer program may have added members: then it is parsed. */
 	if (meta_get(meta, AGENT_SLUGS, slug, &record, err) < 0)
 		return -1;
 	if (json_need_string(record, "", "id", &id, err) < 0)

@@ -56,7 +56,7 @@ static const struct schema sandbox_keys[] = {
 	{NULL},
 };
 
-/* The machine is the root's; what remains is what may be called, and how. */
+/* The machine is the root session's; a sub-agent only narrows what may be called, and how. */
 static const struct schema narrowing_keys[] = {
 	{"tools", SCHEMA_OBJECT, .members = tool_keys},
 	{"scope", SCHEMA_STRING, .choices = scopes},
@@ -128,7 +128,7 @@ bool agent_spec_is_slug(struct str slug)
 	       !id_is_valid(STR("agt_"), slug);
 }
 
-/* What a sub-agent and a runtime are called: no path, and no option. */
+/* Whether it can be the name of a sub-agent or a runtime: no path, and no option. */
 static bool agent_spec_is_name(struct str name)
 {
 	for (size_t i = 0; i < name.len; i++) {
@@ -162,7 +162,7 @@ static int agent_spec_check_slug(const json_t *agent, const char *path, struct e
 				 slug, err);
 }
 
-/* Later ones name earlier ones, so there is no circle. */
+/* Sub-agents extend earlier ones only, so there is no circle. */
 static int agent_spec_check_extends(const json_t *list, size_t i, const char *path, struct str name,
 				    struct err *err)
 {
@@ -259,7 +259,7 @@ static int agent_spec_check_remote_list(const json_t *object, const char *path, 
 	return 0;
 }
 
-/* What comes by HTTP names no directory and no archive of this host. */
+/* A spec by HTTP must not name a directory or an archive of this host. */
 static int agent_spec_check_remote(const json_t *image, const char *path, struct err *err)
 {
 	const json_t *cache = json_object_get(image, "cache");

@@ -11,7 +11,7 @@
 
 _Static_assert(AGENT_SLUG_TEXT_MAX == AGENT_SLUG_MAX + 1, "a slug fits");
 
-/* A spec that was judged. */
+/* A spec that was checked. */
 struct agent_asked {
 	const struct agent_sync *sync;
 	json_t *spec; /* borrowed: the agent's own object */
@@ -37,7 +37,7 @@ static int agent_sync_judge(json_t *document, const struct agent_sync *sync, jso
 	return canonical_digest(found.agent, AGENT_SPEC_MAX, &out->digest, err);
 }
 
-/* Whose version it would be: 1, 0 a new agent's, -1. */
+/* The agent that the version would be of: 1, 0 a new one, -1. */
 static int agent_sync_find(struct meta *meta, const struct agent_asked *asked, struct agent *out,
 			   struct err *err)
 {

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#define AHEAD_SHARED ((size_t)96)     /* names that are worth waking a thread for */
-#define AHEAD_STRIDE ((size_t)16)     /* taken at once, where each is quick */
-#define AHEAD_SLOW_NS ((int64_t)5000) /* an entry that takes longer was read */
+#define AHEAD_SHARED ((size_t)96)     /* fewer names are not worth waking a thread for */
+#define AHEAD_STRIDE ((size_t)16)     /* names taken at once, where each is quick */
+#define AHEAD_SLOW_NS ((int64_t)5000) /* an entry that took longer was read */
 
 struct ahead {
 	ahead_fn *fn;

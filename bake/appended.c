@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/appended.h"
 
-/* What the base is called, and for which platform: an inherited digest is of both. */
+/* The base's name and the platform: a digest is inherited only where both are the same. */
 static int appended_base(const json_t *image, struct buf *out, struct err *err)
 {
 	struct str base = STR("");

@@ -16,8 +16,8 @@
 #define ASKER_DIED_ADVICE ": was it killed, or is memory short? dmesg may tell; then bake again"
 
 /*
- * Tell the worker that we leave, and wait for the end of its stream, which
- * says that all is cleaned up. True: others stay, and the step goes on.
+ * Tell the worker that we leave, and wait until it closes the stream, when all
+ * is cleaned up. True: others stay, and the step goes on.
  */
 static bool asker_leave(int fd)
 {
@@ -91,10 +91,10 @@ static int asker_listen(const struct asker *asker, int fd, struct answer *answer
 	return 0;
 }
 
-/* Starts somebody who serves the other end of the connection. */
+/* Starts the process that serves the other end of the connection. */
 typedef int asker_start_fn(void *ctx, int theirs, struct err *err);
 
-/* A step's secrets follow its document; task is NULL for what is no step. */
+/* Send a request; a step's secrets follow it. task is NULL where it is no step's. */
 static int asker_send(int fd, const json_t *request, const struct task *task, struct err *err)
 {
 	if (wire_send_json(fd, WIRE_REQUEST, request, err) < 0)
@@ -156,7 +156,8 @@ static int asker_fork_step(void *ctx, int theirs, struct err *err)
 	const int fds[] = {theirs, start->claim->listener, start->claim->lockfd, start->contextfd};
 
 	if (crew_fork(start->asker->crew, fds, start->contextfd < 0 ? 3 : 4, err) == 0) {
-		claim_release(start->claim); /* the worker's alone: they end with it */
+		claim_release(start->claim); /* from here on they are the worker's alone, and end
+						with it */
 		return 0;
 	}
 	rendezvous_close(start->asker->store, start->meeting);
@@ -165,8 +166,8 @@ static int asker_fork_step(void *ctx, int theirs, struct err *err)
 }
 
 /*
- * A worker belongs to all its askers: we wait for its end, since a step leaves
- * nothing behind, and never end it.
+ * A worker belongs to all its askers, so we never end it; we wait for its end,
+ * so that a step leaves nothing behind.
  */
 static int asker_start_step(struct step_start *start, struct answer *answer, struct err *err)
 {
@@ -185,7 +186,7 @@ static int asker_start_step(struct step_start *start, struct answer *answer, str
 	return result;
 }
 
-/* Another process holds the key and does not listen: it starts, or it ends. */
+/* Another process holds the key and does not listen: it is about to start or to end. */
 static int asker_pause(const struct asker *asker, struct err *err)
 {
 	struct pollfd wake = {.fd = cancel_fd(asker->cancel), .events = POLLIN};
@@ -209,7 +210,7 @@ static int asker_find(const struct asker *asker, const struct task *task, struct
 	return step_find(meta, &task->key, false, &record, err);
 }
 
-/* The holder may be done, and only wait for one who does not read. */
+/* The holder may be done, and only wait for an asker who does not read: so look for the record. */
 static int asker_await_holder(const struct asker *asker, const struct task *task,
 			      struct answer *answer, struct err *err)
 {
@@ -254,7 +255,9 @@ static int asker_try(const struct asker *asker, const struct task *task, int con
 	return asker_start_step(&start, answer, err);
 }
 
-/* A joined step may have failed by what only its starter was given: hosts, limits, time, secrets.
+/*
+ * A joined step may have failed because of its starter's hosts, limits, time or
+ * secrets; ours may differ.
  */
 static bool asker_may_be_its_own(const struct answer *answer, const struct err *err)
 {
@@ -262,7 +265,7 @@ static bool asker_may_be_its_own(const struct answer *answer, const struct err *
 	       (err->kind == ERR_STEP || err->kind == ERR_TIMEOUT);
 }
 
-/* What the last worker left, which no other of this bake will come to sweep. */
+/* Sweep what the last worker left, since no other worker of this bake will. */
 static void asker_sweep(const struct asker *asker)
 {
 	struct err err;
@@ -363,7 +366,7 @@ json_t *asker_request_new(struct store *store)
 int asker_call(const struct asker *asker, const char *role, const json_t *request, json_t **out,
 	       struct err *err)
 {
-	/* What was read of a stream, or written to it, is not there for another. */
+	/* A stream that a first try has read or written cannot be used again. */
 	int tries = asker->streamfd > 0 ? 1 : ASKER_CALL_TRIES;
 	json_t *value = NULL;
 

@@ -22,8 +22,9 @@
 
 #include <stdio.h>
 
-#define BAKE_USE_MS (3600 * (int64_t)1000) /* a younger record says itself that it is in use */
-#define BAKE_SWEEP_MS 2000 /* what a step that failed had written should give its space back */
+#define BAKE_USE_MS \
+	(3600 * (int64_t)1000) /* a younger record shows by its own time that it is in use */
+#define BAKE_SWEEP_MS 2000     /* for the space of what a failed step had written to come back */
 
 static void bake_hear_log(void *ctx, struct str bytes)
 {
@@ -74,7 +75,10 @@ static int bake_check_platform(const struct bake *bake, const struct instruction
 		       platform_format(wanted, wanted_text), platform_format(&host, host_text));
 }
 
-/* What is read as a base is. A name with a variable in it is judged when it is known. */
+/*
+ * COPY --from's and mounts' images are named as bases are. A name with a
+ * variable in it is checked once that is expanded.
+ */
 static int bake_check_images(const struct bake *bake, const struct instruction *instruction,
 			     struct err *err)
 {
@@ -95,7 +99,7 @@ static void bake_warn_of_steps(struct bake *bake)
 	bake->step = 0;
 }
 
-/* Only RUN, COPY, ENV and WORKDIR are executed, and those of the spec. */
+/* Only the spec's own steps are run. */
 static void bake_warn_of_triggers(struct bake *bake)
 {
 	const json_t *config = json_object_get(bake->state.config, "config");
@@ -132,7 +136,7 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 	return 0;
 }
 
-/* Nothing was made before 1970: a base that says so has no better time to tell. */
+/* When the base was made, or 1970 where it says an earlier time. */
 static int64_t bake_epoch(const struct bake *bake)
 {
 	if (bake->spec->source_date_epoch != SPEC_EPOCH_OF_BASE)

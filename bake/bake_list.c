@@ -74,7 +74,7 @@ static bool bake_reads_image(const struct instruction *ready)
 	return reads;
 }
 
-/* A worker lists it to a file in memory: only a machine can see an image as one. */
+/* A worker lists it into a file in memory, since only a machine sees an image's layers as one. */
 static int bake_call_list(const struct bake *bake, const struct task *task, struct buf *list,
 			  struct err *err)
 {
@@ -121,7 +121,7 @@ int bake_keep_list(const struct bake *bake, const struct instruction *ready,
 	struct digest kept;
 
 	if (bake_list_context(bake, ready, key, &list, err) < 0)
-		return err->kind == ERR_LIMIT ? 0 : -1; /* it is made without one */
+		return err->kind == ERR_LIMIT ? 0 : -1; /* the step is made without a listing */
 	if (list.len == 0)
 		return 0;
 	if (listing_keep(bake->options->store, buf_str(&list), &kept, err) < 0)

@@ -23,7 +23,7 @@ static int bake_log_dir(struct store *store, struct err *err)
 	return fd < 0 ? err_os(err, errno, "open " BAKE_LOG_DIR) : fd;
 }
 
-/* The file's name: what is no id is none's. */
+/* The file's name. False for what is no id. */
 static bool bake_log_name(struct str id, char name[static ID_TEXT_MAX])
 {
 	if (!id_is_valid(STR("bak_"), id))
@@ -106,5 +106,5 @@ void bake_log_remove(struct store *store, struct str id)
 	char name[ID_TEXT_MAX];
 
 	if (dirfd >= 0 && bake_log_name(id, name) && unlinkat(dirfd, name, 0) < 0)
-		return; /* it never was, or goes with the data directory */
+		return; /* there was no log, or it stays until the data directory goes */
 }

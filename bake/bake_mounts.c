@@ -25,7 +25,7 @@ static int bake_digest_bind(const struct bake *bake, struct mount *mount, struct
 	return 0;
 }
 
-/* An image is named by the whole of it. */
+/* An image counts with all of its layers. */
 static int bake_find_bind(struct bake *bake, struct mount *mount, struct bake_key *out,
 			  struct err *err)
 {
@@ -68,7 +68,7 @@ int bake_digest_mounts(struct bake *bake, struct instruction *ready, struct bake
 	return 0;
 }
 
-/* One that nobody gave is none, and not an empty one. */
+/* A secret that nobody gave is none, and not an empty one. */
 static int bake_name_secret(const struct bake *bake, const struct mount *mount, struct digest *out,
 			    struct err *err)
 {
@@ -103,7 +103,7 @@ int bake_name_secrets(struct bake *bake, const struct instruction *ready, struct
 	return 0;
 }
 
-/* A step that has to run says what it lacks before anything is started. */
+/* Checked before anything is started for the step. */
 int bake_check_mounts(const struct bake *bake, const struct instruction *ready, struct err *err)
 {
 	for (size_t i = 0; i < ready->mounts.count; i++) {

@@ -25,7 +25,7 @@ bool bake_anew(const struct bake *bake)
 	       (options->from_step > 0 && !options->rebake && bake->step >= options->from_step);
 }
 
-/* Whether what another bake's step made may stand for it. */
+/* Whether the record of an earlier run may be used. */
 static bool bake_may_be_found(const struct bake *bake)
 {
 	return !bake->options->rebake || bake->step < bake->options->from_step ||
@@ -167,7 +167,7 @@ int bake_find(struct bake *bake, const struct digest *key, bool with_details,
 	return step_find(bake->meta, key, with_details, out, err);
 }
 
-/* What is copied from an image is named by the whole of it. */
+/* The image that is copied from counts with all of its layers. */
 static int bake_find_image(struct bake *bake, const struct instruction *ready, struct bake_key *out,
 			   struct err *err)
 {
@@ -269,7 +269,7 @@ static int bake_made_step(struct bake *bake, struct instruction *ready, struct e
 	return 0;
 }
 
-/* What changes the configuration and no file: done at once, and never run. */
+/* A step that changes the configuration and no file: applied at once, and never run. */
 static int bake_noted_step(struct bake *bake, struct err *err)
 {
 	bool cached = !bake_anew(bake);

@@ -46,7 +46,7 @@ static struct str bakes_agent_key(struct str agent_id, struct str id, struct bak
 	return str_of(key->text);
 }
 
-/* A member that is there only where it says something. */
+/* Set a member where it applies; else remove it. */
 static void bakes_set_if(json_t *document, const char *name, bool is, json_t *value)
 {
 	if (is) {
@@ -78,7 +78,7 @@ static void bakes_set_number(json_t *document, const char *name, uint64_t number
 	bakes_set_if(document, name, number > 0, json_integer((json_int_t)number));
 }
 
-/* In the order in which a person wants to read it. */
+/* In an order that is good to read. */
 static void bakes_set_members(const struct bakes_record *record, json_t *document)
 {
 	bool ended = record->steps > 0;

@@ -20,7 +20,7 @@ static json_t *base_mirror_format(const struct place_mirror *mirror, const char 
 	return value;
 }
 
-/* Who is asked before the registry itself, if it is one's. */
+/* The mirrors to ask before the reference's registry. */
 static json_t *base_mirrors_format(const struct places *places, const struct reference *reference)
 {
 	json_t *list = json_array();
@@ -39,7 +39,7 @@ static json_t *base_mirrors_format(const struct places *places, const struct ref
 	return list;
 }
 
-/* What the operator's word about its registry makes of a request. */
+/* Apply the operator's configuration of its registry to a request. */
 static void base_request_place(const struct base_request *request, json_t *out)
 {
 	struct reference reference;
@@ -152,7 +152,7 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 	AUTO(json) json_t *json = base_request_format(options->store, &request);
 	AUTO(json) json_t *answer = NULL;
 
-	/* Nothing was found yet that would have to stay. */
+	/* The lease can rest without names, since nothing was found yet. */
 	if (options->lease && (lease_rest(options->lease, err) < 0 ||
 			       gc_make_room(options->store, options->gc, options->cancel, err) < 0))
 		return -1;
@@ -183,7 +183,7 @@ static int base_check_ours(const struct bake_options *options, struct str text,
 		       platform_format(wanted, asked), here);
 }
 
-/* What an archive says only a pull knows, which reads nothing that is held. */
+/* What an archive holds only a pull can tell; it reads nothing that the store has. */
 static int base_held(const struct bake_options *options, const struct reference *reference,
 		     struct str text, const struct spec *spec, struct tag *out, struct err *err)
 {
@@ -195,7 +195,7 @@ static int base_held(const struct bake_options *options, const struct reference 
 	held = base_find_tag(options->store, reference, text, &spec->platform, out, err);
 	if (held == 0 && remote)
 		return base_check_ours(options, text, &spec->platform, err);
-	/* A tag of ours is what it is; no registry knows it. */
+	/* A tag that was made here is not asked for; no registry knows it. */
 	return held == 1 && options->rebake && remote && out->pulled ? 0 : held;
 }
 
@@ -239,7 +239,7 @@ static int base_find_agent(struct store *store, const struct reference *referenc
 		       STR_ARG(buf_str(&name)));
 }
 
-/* Its documents alone, most likely: 1 they came, 0 nobody has them any more, -1. */
+/* Pull a digest, most likely its documents alone: 1 they came, 0 nobody has them any more, -1. */
 static int base_pull_digest(const struct bake_options *options, const struct asker *asker,
 			    const struct reference *reference, const struct platform *platform,
 			    struct err *err)
@@ -258,8 +258,8 @@ static int base_pull_digest(const struct bake_options *options, const struct ask
 }
 
 /*
- * What the base was for the version before, and stays while its name does. 1,
- * 0 it has to be resolved, -1.
+ * Take the digest that the base had in the version before, while its name is
+ * the same. 1, 0 it has to be resolved, -1.
  */
 static int base_inherit(const struct bake_options *options, const struct asker *asker,
 			const struct reference *reference, struct str text,
@@ -339,7 +339,7 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 			       : base_find_tag(options->store, &reference, buf_str(&text),
 					       &spec->platform, &tag, err);
 		if (held < 0)
-			return -1; /* it says what it pulled */
+			return -1; /* the error already names what was pulled */
 	}
 	if (held == 0)
 		return err_set(err, ERR_CONFLICT, "base " STR_FMT ": it changed while it was read",

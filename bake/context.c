@@ -239,7 +239,7 @@ static int context_read_file(const struct context_reader *reader, struct source_
 	return 0;
 }
 
-/* What a file is, from memory or by reading it. Errors wait for its turn. */
+/* The digest of a file, remembered or by reading it. An error is reported when its turn comes. */
 static bool context_look_ahead(void *ctx, int dirfd, const char *name, struct stat *st,
 			       struct digest *out)
 {
@@ -268,7 +268,7 @@ static int context_visit_file(void *ctx, struct source_entry *entry, struct err 
 		return -1;
 	context_hash_entry(&reader->hash, entry);
 	if (reader->draft.list && !entry->twin && source_open_file(entry, err) < 0)
-		return -1; /* a list tells attributes, which nobody remembers */
+		return -1; /* a list has attributes, which are not remembered */
 	return listing_add(&reader->draft, entry, err);
 }
 
@@ -307,7 +307,7 @@ int context_digest(const struct context_sources *sources, const struct cancel *c
 	context_hash_init(&reader.hash, sources);
 	reader.shortcut = shortcut_open(sources->image ? NULL : sources->store, sources->fd);
 	result = sources_walk(sources, &visitor, err);
-	(void)shortcut_keep(reader.shortcut); /* what was read, whatever came of the rest */
+	(void)shortcut_keep(reader.shortcut); /* keep what was read, even after a failure */
 	if (result < 0)
 		return sources->whole ? -1 : err_ctx(err, "COPY");
 	context_hash_final(&reader.hash, out);

@@ -133,7 +133,7 @@ static int copy_place(struct copy *copy, const struct source_spec *source, bool 
 	return 0;
 }
 
-/* Working in a directory that was there does not count as a change of it. */
+/* A directory that existed keeps its time, though we work in it. */
 static int copy_keep_time(const struct copy *copy, struct err *err)
 {
 	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, copy->time};

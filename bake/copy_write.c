@@ -29,7 +29,10 @@ static void copy_owner(const struct copy *copy, const struct source_entry *entry
 	*out_gid = own ? copy->spec->first_id + entry->st.st_gid : copy->parents.gid;
 }
 
-/* Owner first, since it takes mode bits away. What is right already costs a journal's entry. */
+/*
+ * Owner first, since setting it clears mode bits. What is right already is not
+ * set again: each call costs a journal entry.
+ */
 static int copy_dress_inode(struct copy *copy, int fd, const struct source_entry *entry,
 			    struct err *err)
 {
@@ -95,7 +98,7 @@ static const char *copy_name(const struct copy *copy, const struct source_entry 
 	return *entry->path ? entry->name : copy->name;
 }
 
-/* What is in the way of something that is no directory goes. */
+/* Remove what is in the way of something that is no directory. */
 static int copy_clear(int dirfd, const char *name, struct err *err)
 {
 	struct stat st;
@@ -124,7 +127,7 @@ static int copy_bytes(struct copy *copy, int fd, struct source_entry *entry, str
 	return copy_dress(copy, fd, entry, err);
 }
 
-/* A file that the digest has read as it is now need not be named again. */
+/* A file that the digest has read, and that has not changed since, need not be hashed again. */
 static int copy_write_file(struct copy *copy, int fd, struct source_entry *entry, struct err *err)
 {
 	AUTO(context_hash) struct context_hash hash = {.used = 0};
@@ -189,7 +192,7 @@ int copy_file(void *ctx, struct source_entry *entry, struct err *err)
 	return 0;
 }
 
-/* What has no descriptor: links, fifos, devices. */
+/* For entries without a descriptor: links, fifos, devices. */
 static int copy_dress_name(const struct copy *copy, const char *name,
 			   const struct source_entry *entry, struct err *err)
 {

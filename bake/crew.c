@@ -79,7 +79,8 @@ int crew_wait(struct crew *crew, int timeout_ms, struct err *err)
 	int got;
 
 	if (!crew_poll(crew->sockfd, timeout_ms))
-		return crew_end(crew, err); /* its late answer would be taken for the next one's */
+		return crew_end(crew,
+				err); /* or its late answer would be taken for the next request's */
 	got = pass_receive(crew->sockfd, &answer, sizeof(answer), fds, err);
 	if (got < 0)
 		return -1;
@@ -97,5 +98,5 @@ void crew_close(struct crew *crew)
 	struct err ignored;
 
 	if (crew_end(crew, &ignored) < 0)
-		return; /* said when it was needed */
+		return; /* reported when the crew was needed */
 }

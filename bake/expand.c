@@ -57,7 +57,7 @@ static json_t *expand_words_json(const struct words *words)
 	return array;
 }
 
-/* NAME {"args":[…],"chmod":…,"chown":…,"exclude":[…],"from":…,…}, what there is of it. */
+/* NAME {"args":[…],"chmod":…,"chown":…,"exclude":[…],"from":…,…}, with the members that it has. */
 static int expand_format(struct instruction *out, struct err *err)
 {
 	AUTO(json) json_t *object = json_object();
@@ -80,7 +80,7 @@ static int expand_format(struct instruction *out, struct err *err)
 	return json_format(object, &out->text, err);
 }
 
-/* What only the expanded words can show. */
+/* Checks that need the expanded words. */
 static int expand_check(const struct instruction *made, struct err *err)
 {
 	const struct words *args = &made->args;
@@ -105,7 +105,7 @@ static int expand_check(const struct instruction *made, struct err *err)
 	return made->chmod ? mode_check(str_of(made->chmod), err) : 0;
 }
 
-/* What is never expanded. */
+/* Copy what is never expanded. */
 static int expand_keep(const struct instruction *instruction, struct instruction *made,
 		       struct err *err)
 {

@@ -18,7 +18,7 @@ static struct str fault_end(struct str text)
 	return text;
 }
 
-/* Twice: what is mended is longer than it was. */
+/* Cut twice, since mended UTF-8 is longer than it was. */
 static json_t *fault_tail(struct str log)
 {
 	AUTO(json) json_t *mended = json_from_str(fault_end(log));

@@ -107,7 +107,7 @@ static int flags_set_network(struct instruction *to, const struct flag *flag, st
 		       STR_ARG(flag->value));
 }
 
-/* A value that variables expand in: what escapes in it is a backslash from here on. */
+/* A value in which variables expand; from here on its escape is a backslash. */
 static int flags_take_value(const struct instruction *to, const struct flag *flag, char **out,
 			    struct err *err)
 {
@@ -187,7 +187,7 @@ static int flags_set_link(struct instruction *to, const struct flag *flag, struc
 	return flags_read_switch(flag, &to->link, err);
 }
 
-/* An image's name as it stands: which image is read is no matter of variables. */
+/* An image's name, never expanded: variables must not decide which image is read. */
 static int flags_set_from(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	auto_buf struct buf expanded = BUF_INIT(FLAG_MAX);
@@ -220,7 +220,7 @@ static int flags_set_parents(struct instruction *to, const struct flag *flag, st
 	return flags_read_switch(flag, &to->parents, err);
 }
 
-/* Judged at once: it is never expanded. */
+/* Checked at once, since it is never expanded. */
 static int flags_add_exclude(struct instruction *to, const struct flag *flag, struct err *err)
 {
 	auto_ignore struct ignore ignore = {0};

@@ -17,7 +17,7 @@ struct task_layer *from_layers(const struct state *state)
 	return layers;
 }
 
-/* Credentials are for the base's registry, and no other one may see them. */
+/* Whether the image is of the base's registry: no other one may see the credentials. */
 static bool from_is_neighbour(struct str reference, struct str base)
 {
 	struct reference image;

@@ -15,7 +15,7 @@
 struct layer_item {
 	struct digest blob;
 	struct digest diff_id;
-	struct digest key; /* of the step whose record says so, or all zero */
+	struct digest key; /* of the step whose record names it, or all zero */
 	bool tree;         /* the first of its diff id */
 };
 
@@ -90,7 +90,7 @@ static json_t *items_request(const struct layer_items *items, size_t from, size_
 	return request;
 }
 
-/* Whoever works with it goes on with what it has; the next one makes it again. */
+/* Those who work with it keep what they have open; the next one makes it again. */
 static int layers_drop_tree(struct fsck *fsck, const struct digest *diff_id, struct err *err)
 {
 	const struct collect_options options = {.names = document_names,

@@ -19,7 +19,10 @@ static void gc_renew_reserve(const struct gc_options *options)
 		log_debug("no reserve why=\"%s\"", why.text);
 }
 
-/* To remove a record or a blob takes space: on a full disk the reserve is it, and trees make it. */
+/*
+ * To remove a record or a blob takes space: on a full disk the reserve gives
+ * it, and removed trees do.
+ */
 static int gc_pass_on_full(const struct gc_options *options, struct gc_result *out, struct err *err)
 {
 	struct err why;
@@ -50,7 +53,7 @@ static int gc_collect(const struct gc_options *options, struct gc_result *out, s
 
 	if (gc_pass_all(options, out, err) < 0 &&
 	    (err->kind != ERR_FULL || policy->min_free_bytes == 0))
-		return -1; /* of a full disk trees can go all the same */
+		return -1; /* trees can be removed even on a full disk */
 	if (policy->max_bytes == UINT64_MAX && policy->min_free_bytes == 0)
 		return 0;
 	return gc_press(options, out, err);

@@ -35,7 +35,7 @@ static void gc_tell(const struct gc *gc, const struct gc_image *image)
 		gc->options->event(gc->options->event_ctx, &event);
 }
 
-/* As of now: 1 it may go, 0 it was used since the plan was made. */
+/* Check again: 1 it may go, 0 it was used since the plan was made. */
 static int gc_image_may_go(struct gc *gc, const struct gc_image *image, struct err *err)
 {
 	int64_t used_ms = 0;
@@ -43,7 +43,7 @@ static int gc_image_may_go(struct gc *gc, const struct gc_image *image, struct e
 	if (digest_set_has(&gc->plan.tagged, &image->manifest))
 		return 0;
 	if (image->named)
-		return 1; /* who works with it keeps its blobs */
+		return 1; /* whoever works with it keeps its blobs by a lease */
 	if (collect_is_leased(gc->collector, &image->manifest))
 		return 0;
 	if (use_find(gc->options->store, &image->manifest, &used_ms, err) < 0)
@@ -225,7 +225,10 @@ static int gc_drop_contexts(struct gc *gc, struct err *err)
 	return result;
 }
 
-/* In a dry run what went is still there; else what is there was made again since. */
+/*
+ * Whether a root counts as gone: in a dry run its records are still there; else
+ * they were made again since.
+ */
 static bool gc_is_gone(const struct gc *gc, const struct root *root)
 {
 	if (!gc->options->dry_run)
@@ -273,7 +276,7 @@ static int gc_forget_batch(struct gc *gc, const struct gc_versions *versions, si
 	return meta_commit(steal_ptr(&meta), err);
 }
 
-/* Versions that have had their time leave their images to the plan. */
+/* Take tags and images from old versions, so that the plan may condemn the images. */
 static int gc_forget_versions(struct gc *gc, struct err *err)
 {
 	auto_gc_versions struct gc_versions versions = {.keep = 0};

@@ -174,8 +174,8 @@ static int gc_candidates_compare(const void *a, const void *b)
 }
 
 /*
- * Until they are of so many bytes. An eighth at least: they share what they are
- * of, and each pass costs a look at everything.
+ * Take candidates until they have so many bytes, but an eighth of them at
+ * least: they share layers, and each pass walks everything.
  */
 static void gc_candidates_take(struct gc_candidates *candidates, uint64_t bytes)
 {

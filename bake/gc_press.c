@@ -179,14 +179,14 @@ static int press_measure(struct press *press, struct err *err)
 	return 0;
 }
 
-/* What went, and how much of the excess is left. */
+/* Count what was removed, and how much of the excess is left. */
 static void press_count(struct press *press, struct press_list *list, uint64_t bytes)
 {
 	list->bytes -= bytes < list->bytes ? bytes : list->bytes;
 	press->excess -= bytes < press->excess ? bytes : press->excess;
 }
 
-/* A record's commit needs room, too: what was moved to the trash makes it. */
+/* Empty the trash, since a record's commit needs room, too. */
 static int press_one_tree(struct press *press, struct collector *collector,
 			  const struct digest *diff_id, struct err *err)
 {
@@ -241,7 +241,7 @@ static int press_caches(struct press *press, struct err *err)
 	return 0;
 }
 
-/* Records until the limits hold: what a pass gives back is known only after it. */
+/* Remove records until the limits hold; what a pass gives back is known only afterwards. */
 static int press_records(struct press *press, bool images, struct err *err)
 {
 	for (int round = 0; press->excess > 0 && round < PRESS_ROUNDS_MAX; round++) {
@@ -286,7 +286,7 @@ int gc_press(const struct gc_options *options, struct gc_result *result, struct 
 	struct press press = {.options = options, .result = result};
 	int rc = press_all(&press, err);
 
-	if (!options->dry_run) /* which does not know what records would give */
+	if (!options->dry_run) /* a dry run cannot tell what removing records would give */
 		result->missing = press.excess;
 	press_done(&press);
 	return rc;

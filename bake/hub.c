@@ -160,7 +160,7 @@ static void hub_read_log(struct hub *hub)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (hub->spool_err.kind ==
-	    ERR_NONE) /* else keep the pipe flowing; the step is being ended */
+	    ERR_NONE) /* else only keep the pipe flowing: the step is being ended */
 		hub_take_log(hub, (struct str){piece, n > 0 ? (size_t)n : 0});
 	if (n <= 0)
 		hub_close_log(hub);
@@ -287,7 +287,7 @@ static void hub_free(struct hub *hub)
 	free(hub);
 }
 
-/* Nothing was started: what we were handed is still the caller's. */
+/* Nothing was started: give the caller's descriptors back. */
 static void hub_give_back(struct hub *hub)
 {
 	hub->members[0].fd = -1;

@@ -92,7 +92,7 @@ int ignore_from_words(const char *const *words, size_t count, struct ignore *out
 	return 0;
 }
 
-/* A link that leads nowhere in the context hides nothing, though it was meant to. */
+/* A .dockerignore that is a link to nowhere would hide nothing, though it was meant to. */
 static int ignore_absent(int contextfd, struct err *err)
 {
 	struct stat st;

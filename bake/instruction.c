@@ -176,7 +176,7 @@ static int instruction_escape_word(char escape, char **word, struct err *err)
 	return 0;
 }
 
-/* Its words become what they are with a backslash, and are judged. */
+/* Rewrite its words with a backslash as the escape, and check them. */
 static int instruction_check_form(struct instruction *to, struct err *err)
 {
 	struct words *args = &to->args;
@@ -296,7 +296,10 @@ static int instruction_read(struct instruction *to, struct str rest, struct err 
 		[INSTRUCTION_WORKDIR] = instruction_read_workdir,
 	};
 
-	/* A text that is read again says the same; a shell's is nobody's but the shell's. */
+	/*
+	 * The canonical text, with a backslash as the escape, parses the same;
+	 * a shell's command stays as it is.
+	 */
 	if (to->escape != '\\' && (to->kind != INSTRUCTION_RUN || str_starts(rest, STR("--"))) &&
 	    buf_addf(&to->text, err, "# escape=%c\n", to->escape) < 0)
 		return -1;

@@ -25,7 +25,7 @@ struct job {
 static int job_spawn(const struct job_request *request, int theirs, struct proc *out,
 		     struct err *err)
 {
-	/* Without one the list ends earlier. */
+	/* Without a configuration the list ends here. */
 	const char *option = request->config ? "--config" : NULL;
 	const char *const argv[] = {"hearth", "role", "bake", option, request->config, NULL};
 	const struct proc_spec spec = {
@@ -66,7 +66,7 @@ int job_start(const struct job_request *request, struct job **out, struct err *e
 		return -1;
 	auto_close_release(&theirs);
 	theirs = -1;
-	/* One that died already says so when it is read. */
+	/* That the job died is reported when it is read. */
 	if (job_ask(job, request, err) < 0 && err->kind != ERR_UNAVAILABLE)
 		return -1;
 	*out = steal_ptr(&job);

@@ -65,7 +65,7 @@ static int publish_image_record(struct publication *publication, struct err *err
 			       publication->key_count, err);
 }
 
-/* One that is known keeps its record: it says when it came first. */
+/* An image that is known keeps its record, which has the time of its first bake. */
 static int publish_image_once(struct publication *publication, struct err *err)
 {
 	auto_image struct image known = {0};

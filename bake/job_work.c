@@ -21,7 +21,7 @@
 #include <poll.h>
 
 #define JOB_GATHER_MAX ((size_t)32 * 1024) /* bytes of frames; then they are sent */
-#define JOB_IN_USE_MS 100 /* a parent that publishes needs less, and collectors wait */
+#define JOB_IN_USE_MS 100 /* publishing needs less, and collectors wait for the lease */
 
 struct job_work {
 	const struct job_host *host;
@@ -40,7 +40,7 @@ struct job_work {
 	struct bake_result result;
 };
 
-/* Who cannot be told any more has left. */
+/* If the parent cannot be told any more it has left: cancel. */
 static void work_send(struct job_work *work)
 {
 	struct err ignored;
@@ -109,7 +109,7 @@ static void work_hear_log(struct job_work *work, struct str bytes)
 	(void)!buf_add(&work->tail, bytes, &ignored);
 }
 
-/* Who reads the log reads this in front of what the steps wrote. */
+/* A warning goes into the log, too. */
 static void work_hear_warning(struct job_work *work, const struct bake_event *event)
 {
 	auto_buf struct buf line = BUF_INIT((size_t)1024);
@@ -195,7 +195,7 @@ static void work_hear(void *ctx, const struct bake_event *event)
 	}
 }
 
-/* A parent that says anything, or is gone, has left. */
+/* Anything that the parent sends, or its end, means that it has left. */
 static void *work_watch(void *ctx)
 {
 	struct job_work *work = ctx;
@@ -232,7 +232,7 @@ static int work_open_context(struct job_work *work, struct err *err)
 	return 0;
 }
 
-/* Where it is to be pushed to is judged before a long bake, not after it. */
+/* Check where to push before a long bake, not after it. */
 static int work_check_push(struct job_work *work, struct str text, struct err *err)
 {
 	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
@@ -353,7 +353,7 @@ static json_t *work_format_result(const struct job_work *work)
 	return value;
 }
 
-/* A command that takes too long does so again; a registry may not. */
+/* A command that took too long would do so again; a registry may not. */
 static bool work_is_passing(const struct bake_result *result, enum err_kind kind)
 {
 	return fault_is_passing(kind) && !(kind == ERR_TIMEOUT && result->step_late);
@@ -386,8 +386,8 @@ static void work_await_parent(struct job_work *work, int timeout_ms)
 }
 
 /*
- * The lease lasts until the parent has published, which is a matter of
- * milliseconds; where it is not, collectors may work meanwhile.
+ * The lease lasts until the parent has published, usually for milliseconds; if
+ * it takes longer the lease rests, and collectors may work.
  */
 static int work_tell_result(struct job_work *work, struct err *err)
 {

@@ -15,7 +15,7 @@
 	    "2\0")
 #define LISTING_SHOWN ((size_t)12) /* hex digits of a digest */
 
-/* What a person would want to know of an entry, but its attributes and its owner. */
+/* Describe an entry, without its attributes and owner. */
 static int listing_describe(struct buf *out, const char *chmod, const struct source_entry *entry,
 			    struct err *err)
 {
@@ -38,7 +38,7 @@ static int listing_describe(struct buf *out, const char *chmod, const struct sou
 			(int)LISTING_SHOWN, digest_hex(&entry->what, hex));
 }
 
-/* Names end with their NUL, and of each value the digest is taken: nothing runs together. */
+/* Names with their NUL and digests of values: no two lists have the same bytes. */
 static int listing_add_attributes(struct buf *out, const struct xattrs *xattrs, struct err *err)
 {
 	AUTO(hasher) struct hasher hasher = {0};
@@ -160,7 +160,7 @@ static struct listing listing_parse(struct str text)
 	return listing;
 }
 
-/* What words say, in their order, each with what divides it from the one in front. */
+/* The parts of an entry's words, in their order, each with the separator in front of it. */
 struct listing_words {
 	struct str head; /* of a file its mode and size */
 	struct str digest;
@@ -177,7 +177,7 @@ static bool listing_is_digest(struct str word)
 	return word.len == LISTING_SHOWN + 1 && isxdigit((unsigned char)word.ptr[1]);
 }
 
-/* Only what begins with a mode is divided: the names in other words may have commas. */
+/* Only words that begin with a mode are divided: names in others may have commas. */
 static struct listing_words listing_divide(struct str text)
 {
 	struct listing_words words = {.head = text};
@@ -225,7 +225,7 @@ static void listing_tell(json_t *differences, const char *path, const struct lis
 		differences_add(differences, "file", path, before, now);
 }
 
-/* What only one of two listings tells makes no difference. */
+/* Attributes and owners that only one of the listings has are not compared. */
 static void listing_tell_name(json_t *differences, const char *path, const json_t *was,
 			      const json_t *is, bool tails)
 {
@@ -237,7 +237,10 @@ static void listing_tell_name(json_t *differences, const char *path, const json_
 	listing_tell(differences, path, &before, &now);
 }
 
-/* Without a mark there are sources among the names of which only the content counted. */
+/*
+ * In a listing without a mark some directories may be sources, of which only
+ * the content counted.
+ */
 static bool listing_may_be_content(const struct listing *was, const json_t *words)
 {
 	struct str text = json_str(words);
@@ -247,7 +250,7 @@ static bool listing_may_be_content(const struct listing *was, const json_t *word
 	       str_equal(str_skip(text, text.len - end.len), end);
 }
 
-/* What is there now and was not, or was another; then what is no longer there. */
+/* First names that are new or changed; then those that are gone. */
 static void listing_compare_parsed(const struct listing *was, const struct listing *is,
 				   json_t *differences)
 {
