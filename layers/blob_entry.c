@@ -58,7 +58,7 @@ static int blob_entry_bad(const struct store_blobs *blobs, const struct digest *
 {
 	char text[DIGEST_TEXT_MAX];
 
-	return err_set(err, ERR_CORRUPT, "%s: blob %s: %s", blobs->db.path,
+	return err_set(err, ERR_CORRUPT, "%s: blob %s: %s; " BLOB_ADVICE, blobs->db.path,
 		       digest_format(digest, text), what);
 }
 

@@ -8,6 +8,7 @@
 #include "layers/blob.h"
 #include "layers/chunk_priv.h"
 
+#define BLOB_ADVICE "hearth fsck mends the store" /* for what a person reads of damage */
 #define BLOB_PAGE_REFS ((size_t)1024)
 #define BLOB_CHUNKS_MAX ((size_t)4 * 1024 * 1024) /* 256 GiB in frames; 160 MiB of list */
 

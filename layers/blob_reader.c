@@ -58,7 +58,7 @@ static int blob_reader_wrong(const struct blob_reader *reader, const struct blob
 	char blob[DIGEST_TEXT_MAX];
 	char id[DIGEST_TEXT_MAX];
 
-	return err_set(err, ERR_CORRUPT, "blob %s: chunk %s %s",
+	return err_set(err, ERR_CORRUPT, "blob %s: chunk %s %s; " BLOB_ADVICE,
 		       digest_format(&reader->info.digest, blob), digest_format(&chunk->id, id),
 		       what);
 }
@@ -126,7 +126,8 @@ int blob_copy(struct store *store, const struct digest *digest, struct sink *out
 		return -1;
 	hasher_final(&hasher, &found);
 	if (!digest_equal(&found, digest))
-		return err_set(err, ERR_CORRUPT, "blob %s: its bytes have another digest",
+		return err_set(err, ERR_CORRUPT,
+			       "blob %s: its bytes have another digest; " BLOB_ADVICE,
 			       digest_format(digest, text));
 	return 0;
 }

@@ -54,6 +54,8 @@ holds "and the rate of all of it" "$said" 'read and verified .* MB in [0-9.]+s \
 
 layer=$(blob '.layers[2].digest')
 damage blobs "$work/out/blobs/sha256/${layer#*:}" 1000000
+refused "an export of it says what to do" 65 'another digest; hearth fsck mends the store' hearth export a:1 "oci-archive:$work/damaged.tar"
+check "and leaves no archive" test ! -e "$work/damaged.tar"
 mended "a flipped byte of a layer" "tag docker.io/library/a:1 $image: its layer $layer is damaged"
 refused "the tag is gone" 66 'no image' hearth rm a:1
 whole "a step whose layer was lost"

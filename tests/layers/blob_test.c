@@ -393,6 +393,7 @@ static void a_chunk_that_is_lost_or_cut_is_named(void **state)
 	check_err(blob_read_all(fixture->store, &digest, &bytes, &err), &err, ERR_CORRUPT);
 	assert_non_null(strstr(err.text, digest_format(&digest, text)));
 	assert_non_null(strstr(err.text, "another size"));
+	assert_non_null(strstr(err.text, "; hearth fsck mends the store"));
 	damage(fixture->store, STR("bytes"), NULL);
 	check_err(blob_read_all(fixture->store, &digest, &bytes, &err), &err, ERR_CORRUPT);
 	assert_non_null(strstr(err.text, "missing"));
