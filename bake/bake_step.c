@@ -292,6 +292,23 @@ static int bake_set_env(struct bake *bake, const struct instruction *ready, stru
 	return 0;
 }
 
+/* What a machine mounts there is not the image's. A link that leads there is found by the machine.
+ */
+static int bake_check_workdir(const struct bake *bake, struct err *err)
+{
+	static const struct str mounted[] = {STR("/proc"), STR("/sys"), STR("/dev")};
+	struct str path = state_workdir(&bake->state);
+
+	for (size_t i = 0; i < sizeof(mounted) / sizeof(mounted[0]); i++) {
+		size_t len = mounted[i].len;
+
+		if (str_starts(path, mounted[i]) && (path.len == len || path.ptr[len] == '/'))
+			return err_set(err, ERR_REFUSED,
+				       "WORKDIR: nothing can be run in /proc, /sys or /dev");
+	}
+	return 0;
+}
+
 int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err)
 {
 	const struct instruction *instruction = &bake->steps[bake->step - 1];
@@ -303,7 +320,8 @@ int bake_enter_step(struct bake *bake, struct instruction *out, struct err *err)
 	case INSTRUCTION_ENV:
 		return bake_set_env(bake, out, err);
 	case INSTRUCTION_WORKDIR:
-		if (state_set_workdir(&bake->state, str_of(out->args.at[0]), err) < 0)
+		if (state_set_workdir(&bake->state, str_of(out->args.at[0]), err) < 0 ||
+		    bake_check_workdir(bake, err) < 0)
 			return -1;
 		return !str_equal(state_workdir(&bake->state), STR("/"));
 	case INSTRUCTION_RUN:

@@ -110,7 +110,10 @@ made "so is a copy's" 65 'longer than 255' "COPY greeting /$long"
 made "and a source's" 65 'longer than 255' "COPY $long /"
 made "a file is no working directory" 65 'no directory' "COPY greeting /f" "WORKDIR /f"
 made "a name that a layer reads as a deletion is refused, with advice" 69 'name it otherwise' "COPY greeting /.wh.x"
-made "nothing is run in what a machine mounts" 65 'nothing can be run in /proc' "WORKDIR /proc/self" "RUN true"
+for dir in /proc/self/fd/7 /sys /dev/shm; do
+	made "no step works in what a machine mounts ($dir)" 65 'step 2 .*nothing can be run in /proc' "WORKDIR /" "WORKDIR $dir" "RUN true"
+done
+made "nor does a link lead there" 65 'step 3 .*nothing can be run in /proc' "RUN ln -s /proc/self /srv/in" "WORKDIR /srv/in/fd" "RUN true"
 spec "$work/fails.json" "$base" "RUN echo fine" "RUN echo on its way; exit 42"
 refused "a command that fails ends the bake with 1" 1 'step 2' hearth bake "$work/fails.json"
 refused "the same again" 1 '42' hearth bake "$work/fails.json"
