@@ -29,7 +29,7 @@ bool cors_is_origin(struct str text)
 /* The page's origin, where it is listed; else NULL. */
 static const char *cors_find(const struct config *config, const struct http_request *request)
 {
-	const char *origin = http_find_header(request, "Origin");
+	const char *origin = config->origins.count > 0 ? http_find_header(request, "Origin") : NULL;
 
 	for (size_t i = 0; origin && i < config->origins.count; i++) {
 		if (strcmp(config->origins.at[i], origin) == 0)

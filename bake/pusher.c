@@ -269,6 +269,19 @@ static bool pusher_wait(struct pusher *pusher, int64_t wait_ms)
 	return !ended;
 }
 
+/* Each takes its time to leave, so all are told before one is waited for. */
+static void pusher_end_all(struct pusher *pusher)
+{
+	for (size_t i = 0; i < PUSHER_PARALLEL; i++) {
+		if (pusher_state(&pusher->slots[i]) == PUSHER_BUSY)
+			cancel_raise(&pusher->slots[i].cancel);
+	}
+	for (size_t i = 0; i < PUSHER_PARALLEL; i++) {
+		if (pusher_state(&pusher->slots[i]) != PUSHER_FREE)
+			pusher_reap(&pusher->slots[i]);
+	}
+}
+
 static void *pusher_run(void *ctx)
 {
 	struct pusher *pusher = ctx;
@@ -283,12 +296,7 @@ static void *pusher_run(void *ctx)
 		look_ms = pusher_look_after(pusher);
 		wait_ms = look_ms < due_ms ? look_ms : due_ms;
 	}
-	for (size_t i = 0; i < PUSHER_PARALLEL; i++) {
-		if (pusher_state(&pusher->slots[i]) == PUSHER_FREE)
-			continue;
-		cancel_raise(&pusher->slots[i].cancel);
-		pusher_reap(&pusher->slots[i]);
-	}
+	pusher_end_all(pusher);
 	return NULL;
 }
 
