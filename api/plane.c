@@ -9,6 +9,8 @@
 #include "layers/base/thread.h"
 #include "layers/journal.h"
 
+#include <stdio.h>
+
 /* The queue's word: something about this agent is another now, be it but its log. */
 static void plane_hear_queue(void *ctx, struct str agent_id)
 {
@@ -150,6 +152,33 @@ int plane_take_version(void *ctx, struct meta *meta, const struct agent *agent,
 	return appended_version(&appended, meta, agent, version, err);
 }
 
+static int plane_step_metric(enum instruction_kind kind, bool hit, uint64_t value, struct buf *page,
+			     struct err *err)
+{
+	bool first = kind == INSTRUCTION_RUN && hit;
+	char labels[64];
+	const struct metric_sample sample = {"hearth_steps_total", labels, first ? "counter" : NULL,
+					     first ? "Steps of bakes that ended well." : NULL,
+					     value};
+
+	(void)snprintf(labels, sizeof(labels), "kind=\"%s\",cache=\"%s\"", instruction_name(kind),
+		       hit ? "hit" : "miss");
+	return metrics_value(page, &sample, err);
+}
+
+static int plane_step_metrics(const struct instruction_counts *steps, struct buf *page,
+			      struct err *err)
+{
+	for (size_t i = 0; i < INSTRUCTION_KINDS; i++) {
+		enum instruction_kind kind = (enum instruction_kind)i;
+
+		if (plane_step_metric(kind, true, steps->cached[i], page, err) < 0 ||
+		    plane_step_metric(kind, false, steps->all[i] - steps->cached[i], page, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int plane_metrics(void *ctx, struct buf *page, struct err *err)
 {
 	const struct plane *plane = ctx;
@@ -170,15 +199,11 @@ int plane_metrics(void *ctx, struct buf *page, struct err *err)
 		 counts.ended[BAKES_CANCELLED]},
 		{"hearth_bake_retries_total", "", "counter",
 		 "Attempts that failed in passing, and were put off.", counts.retried},
-		{"hearth_steps_total", "cache=\"hit\"", "counter",
-		 "Steps of bakes that ended well.", counts.cached_steps},
-		{"hearth_steps_total", "cache=\"miss\"", NULL, NULL,
-		 counts.steps - counts.cached_steps},
 	};
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		if (metrics_value(page, &samples[i], err) < 0)
 			return -1;
 	}
-	return 0;
+	return plane_step_metrics(&counts.steps, page, err);
 }

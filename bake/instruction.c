@@ -29,6 +29,7 @@
 #include "layers/base/nearest.h"
 
 #include <ctype.h>
+#include <strings.h>
 
 #define INSTRUCTION_NAME_MAX ((size_t)32)
 
@@ -47,6 +48,19 @@ static const char *const names[] = {
 const char *instruction_name(enum instruction_kind kind)
 {
 	return names[kind];
+}
+
+void instruction_count(struct str text, bool cached, struct instruction_counts *counts)
+{
+	for (size_t kind = 0; kind < INSTRUCTION_KINDS; kind++) {
+		size_t len = strlen(names[kind]);
+
+		if (text.len <= len || strncasecmp(text.ptr, names[kind], len) != 0 ||
+		    !strchr(" \t\\", text.ptr[len]))
+			continue;
+		counts->all[kind]++;
+		counts->cached[kind] += cached;
+	}
 }
 
 /* What a Dockerfile has besides, and what to write here. */

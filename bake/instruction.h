@@ -19,6 +19,13 @@
 #include "layers/base/json.h"
 
 enum instruction_kind { INSTRUCTION_RUN, INSTRUCTION_COPY, INSTRUCTION_ENV, INSTRUCTION_WORKDIR };
+#define INSTRUCTION_KINDS ((size_t)4)
+
+/* Steps of each kind: all, and those that were found. */
+struct instruction_counts {
+	uint64_t all[INSTRUCTION_KINDS];
+	uint64_t cached[INSTRUCTION_KINDS];
+};
 
 #define INSTRUCTION_WORDS_MAX 4096
 #define INSTRUCTION_MAX ((size_t)1024 * 1024)             /* a step of a MiB or more is refused */
@@ -60,6 +67,9 @@ int instruction_check_source(struct str source, struct err *err) MUST_CHECK;
 
 /* "RUN", "COPY", "ENV", "WORKDIR". */
 const char *instruction_name(enum instruction_kind kind);
+
+/* One more step, by its text; what is no instruction is not counted. */
+void instruction_count(struct str text, bool cached, struct instruction_counts *counts);
 
 static inline void auto_instruction_release(struct instruction *slot)
 {

@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "bake/instruction.h"
 #include "bake/secrets.h"
 #include "layers/base/json.h"
 #include "layers/digest.h"
@@ -75,6 +76,7 @@ struct job_result {
 	uint64_t size;       /* bytes: layers, config and manifest */
 	size_t steps;
 	size_t cached_steps;
+	struct instruction_counts counts;
 	bool unchanged; /* it is the previous image */
 	const json_t
 		*pushes;  /* array of references that the spec wants it pushed to; in document */

@@ -5,7 +5,8 @@
  *	request    store, mapBytes, bakeId, spec (its text), base, previous,
  *	           rebake, fromStep, hosts, secrets (names), runtime
  *	progress   phase, step, of, text, done, cached, ms, bytes, size
- *	result     bakeId, rebake, digest, base, sizeBytes, steps, cachedSteps, unchanged, push;
+ *	result     bakeId, rebake, digest, base, sizeBytes, steps, cachedSteps, unchanged, push,
+ *	           kinds: [all, cached] of each;
  *	           and for the record: layers, createdMs, platform, slug, baseText, keys
  *	error      kind, os, text, exitCode (wire.c), step, terminal, logTail
  */
@@ -208,6 +209,18 @@ void job_error_parse(const json_t *value, struct job_error *out)
 	out->step = (size_t)step;
 }
 
+static void job_read_counts(const json_t *value, struct instruction_counts *out)
+{
+	const json_t *list = json_object_get(value, "kinds");
+
+	for (size_t kind = 0; kind < INSTRUCTION_KINDS; kind++) {
+		const json_t *pair = json_array_get(list, kind);
+
+		out->all[kind] = (uint64_t)json_integer_value(json_array_get(pair, 0));
+		out->cached[kind] = (uint64_t)json_integer_value(json_array_get(pair, 1));
+	}
+}
+
 static int job_result_read(const json_t *value, struct job_result *out, struct err *err)
 {
 	uint64_t steps;
@@ -227,6 +240,7 @@ static int job_result_read(const json_t *value, struct job_result *out, struct e
 	out->steps = (size_t)steps;
 	out->cached_steps = (size_t)cached;
 	out->pushes = pushes;
+	job_read_counts(value, &out->counts);
 	out->bake_id = bake_id.ptr;
 	return 0;
 }

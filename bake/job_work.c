@@ -37,6 +37,7 @@ struct job_work {
 	struct buf text;     /* of the step, or the base; cut */
 	struct buf tail;     /* of the step's log */
 	struct job_progress progress;
+	struct instruction_counts counts; /* steps that are done */
 	struct bake_result result;
 };
 
@@ -134,6 +135,8 @@ static void work_hear_step(struct job_work *work, const struct bake_event *event
 		.cached = event->cached,
 		.duration_ms = event->duration_ms,
 	};
+	if (work->progress.done)
+		instruction_count(buf_str(&work->text), event->cached, &work->counts);
 	work_tell(work);
 	if (!event->cached)
 		work_send(work);
@@ -326,6 +329,16 @@ static json_t *work_list_keys(const struct job_work *work)
 	return keys;
 }
 
+static json_t *work_format_counts(const struct instruction_counts *counts)
+{
+	json_t *list = json_array();
+
+	for (size_t kind = 0; kind < INSTRUCTION_KINDS; kind++)
+		(void)json_array_append_new(list, json_pack("[I, I]", (json_int_t)counts->all[kind],
+							    (json_int_t)counts->cached[kind]));
+	return list;
+}
+
 /* job_wire.c says what is in it. */
 static json_t *work_format_result(const struct job_work *work)
 {
@@ -349,6 +362,7 @@ static json_t *work_format_result(const struct job_work *work)
 	(void)json_object_set_new(value, "slug", json_from_str(spec->slug));
 	(void)json_object_set_new(value, "baseText", json_from_str(spec->base));
 	(void)json_object_set(value, "push", work->pushes);
+	(void)json_object_set_new(value, "kinds", work_format_counts(&work->counts));
 	(void)json_object_set_new(value, "keys", work_list_keys(work));
 	return value;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "bake/bakes.h"
+#include "bake/instruction.h"
 #include "bake/status.h"
 #include "layers/base/cancel.h"
 
@@ -35,6 +36,7 @@ struct maker_result {
 	uint64_t size;      /* bytes */
 	size_t steps;
 	size_t cached_steps;
+	struct instruction_counts counts;
 	const json_t *pushes; /* borrowed: canonical references that it goes to; NULL for none */
 	void *kept;           /* the maker's own */
 

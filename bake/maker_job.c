@@ -87,6 +87,7 @@ static void maker_job_take(const struct maker_job_run *run, const struct job_res
 	out->size = result->size;
 	out->steps = result->steps;
 	out->cached_steps = result->cached_steps;
+	out->counts = result->counts;
 	out->pushes = result->pushes;
 }
 

@@ -107,7 +107,6 @@ struct queue_counts {
 	size_t running;
 	uint64_t ended[BAKES_CANCELLED + 1]; /* since the start, by enum bakes_state */
 	uint64_t retried;
-	uint64_t steps; /* of those that ended well */
-	uint64_t cached_steps;
+	struct instruction_counts steps; /* of those that ended well */
 };
 void queue_count(struct queue *queue, struct queue_counts *out);

@@ -76,8 +76,6 @@ static int queue_settle(struct queue_work *work, struct meta *meta, struct bakes
 		queue->counts.ended[record->state]++;
 	if (record->state == BAKES_WAITING)
 		queue->counts.retried++;
-	queue->counts.steps += record->steps;
-	queue->counts.cached_steps += record->cached_steps;
 	lock_drop(&queue->lock);
 	bakes_record_done(&work->record);
 	work->record = *record;
@@ -142,6 +140,16 @@ static int queue_serve(struct meta *meta, const struct bakes_record *record, jso
 			  queue_image_data(&image.digest, image.size), now_ms, err);
 }
 
+static void queue_count_steps(struct queue *queue, const struct instruction_counts *counts)
+{
+	lock_take(&queue->lock);
+	for (size_t kind = 0; kind < INSTRUCTION_KINDS; kind++) {
+		queue->counts.steps.all[kind] += counts->all[kind];
+		queue->counts.steps.cached[kind] += counts->cached[kind];
+	}
+	lock_drop(&queue->lock);
+}
+
 int queue_end_ready(struct queue_work *work, const struct maker_result *result, struct err *err)
 {
 	struct maker *maker = work->slot->queue->options.maker;
@@ -179,7 +187,10 @@ int queue_end_ready(struct queue_work *work, const struct maker_result *result, 
 	if (queue_serve(meta, &record, status, now_ms, err) < 0 ||
 	    queue_put_both(meta, &record, status, err) < 0)
 		return -1;
-	return queue_settle(work, steal_ptr(&meta), &record, err);
+	if (queue_settle(work, steal_ptr(&meta), &record, err) < 0)
+		return -1;
+	queue_count_steps(work->slot->queue, &result->counts);
+	return 0;
 }
 
 static void queue_set_error(struct bakes_record *record, json_t *error)

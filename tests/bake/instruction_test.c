@@ -406,6 +406,22 @@ static void a_run_has_any_number_of_mounts(void **state)
 	check_err(instruction_parse(buf_str(&many), &run, &err), &err, ERR_REFUSED);
 }
 
+static void steps_are_counted_by_kind(void **state)
+{
+	struct instruction_counts counts = {{0}, {0}};
+
+	(void)state;
+	instruction_count(STR("RUN make"), true, &counts);
+	instruction_count(STR("run make"), false, &counts);
+	instruction_count(STR("WORKDIR\t/srv"), false, &counts);
+	instruction_count(STR("RUNNING late"), false, &counts);
+	instruction_count(STR("ENV"), false, &counts);
+	assert_int_equal(counts.all[INSTRUCTION_RUN], 2);
+	assert_int_equal(counts.cached[INSTRUCTION_RUN], 1);
+	assert_int_equal(counts.all[INSTRUCTION_WORKDIR], 1);
+	assert_int_equal(counts.all[INSTRUCTION_ENV] + counts.all[INSTRUCTION_COPY], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +434,7 @@ int main(void)
 		cmocka_unit_test(what_an_author_should_know_is_said),
 		cmocka_unit_test(long_lines_are_fine_as_far_as_linux_takes_them),
 		cmocka_unit_test(there_is_a_ceiling_on_words),
+		cmocka_unit_test(steps_are_counted_by_kind),
 	};
 
 	return cmocka_run_group_tests_name("bake/instruction", tests, NULL, NULL);

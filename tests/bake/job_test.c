@@ -232,6 +232,9 @@ static void a_job_bakes_and_its_image_is_known_when_it_is_published(void **state
 	assert_int_equal(scene.end.kind, JOB_RESULT);
 	assert_int_equal(scene.end.result->steps, 1);
 	assert_int_equal(scene.end.result->cached_steps, 1);
+	assert_int_equal(scene.end.result->counts.all[INSTRUCTION_ENV], 1);
+	assert_int_equal(scene.end.result->counts.cached[INSTRUCTION_ENV], 1);
+	assert_int_equal(scene.end.result->counts.all[INSTRUCTION_RUN], 0);
 	assert_false(scene.end.result->unchanged);
 	assert_int_equal(json_array_size(scene.end.result->pushes), 0);
 	assert_int_equal(scene.last.step, 1);

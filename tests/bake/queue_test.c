@@ -491,8 +491,8 @@ static void bakes_are_counted_by_how_they_ended(void **state)
 	assert_int_equal(counts.ended[BAKES_FAILED], 1);
 	assert_int_equal(counts.running, 1);
 	assert_int_equal(counts.waiting, 1);
-	assert_int_equal(counts.steps, 3);
-	assert_int_equal(counts.cached_steps, 2);
+	assert_int_equal(counts.steps.all[INSTRUCTION_COPY], 3);
+	assert_int_equal(counts.steps.cached[INSTRUCTION_COPY], 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workshop_open, workshop_close)

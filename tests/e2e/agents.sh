@@ -99,7 +99,8 @@ same "an instruction that is none is refused, with its step" \
 # What the daemon counts.
 said=$(ask /metrics)
 holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state="failed"\} 2$'
-holds "and steps by whether they were found" "$said" '^hearth_steps_total\{cache="hit"\} [1-9]'
+holds "and steps by kind, and whether they were found" "$said" '^hearth_steps_total\{kind="RUN",cache="hit"\} [1-9]'
+holds "or made" "$said" '^hearth_steps_total\{kind="RUN",cache="miss"\} [1-9]'
 holds "a queue that is done is empty" "$said" '^hearth_queue_bakes\{state="running"\} 0$'
 
 # What a spec wants pushed is on its way once the image is ready.
