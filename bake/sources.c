@@ -21,6 +21,7 @@ struct sources {
 	struct pattern include; /* --parents: what is taken below the pivot */
 	bool has_include;
 	bool many;
+	bool bare;           /* nothing of the directory at hand is taken but itself */
 	struct buf resolved; /* where the source at hand is */
 	size_t taken;        /* entries of it */
 	const struct ignore_rule *hidden_by;
@@ -88,7 +89,7 @@ static enum source_verdict sources_judge(void *ctx, const char *path)
 	struct sources *walk = ctx;
 	struct str text = str_of(path);
 	const struct ignore_rule *ignored;
-	enum source_verdict verdict = sources_judge_include(walk, text);
+	enum source_verdict verdict = walk->bare ? SOURCE_SKIP : sources_judge_include(walk, text);
 
 	if (verdict != SOURCE_SKIP)
 		verdict = sources_worse(
@@ -335,22 +336,28 @@ static int sources_count_match(struct sources *walk, struct str clean, struct er
 	return walk->taken++ > 0; /* two are as good as more */
 }
 
-/* A file that was matched is judged by its name; of a directory only what is in it is. */
-static bool sources_excludes(const struct sources *walk, struct str clean)
+static bool sources_is_directory(const struct sources *walk, struct str clean)
 {
-	const struct ignore_rule *rule;
-	auto_close int fd = -1;
 	struct err ignored;
+	auto_close int fd =
+		fd_open_in_root(walk->spec->fd, clean.ptr, O_PATH | O_DIRECTORY, 0, &ignored);
 
-	if (ignore_judge(&walk->excludes, path_base(clean), &rule) == IGNORE_SEEN)
-		return false;
-	fd = fd_open_in_root(walk->spec->fd, clean.ptr, O_PATH | O_DIRECTORY, 0, &ignored);
-	return fd < 0;
+	return fd >= 0;
 }
 
+/* What is excluded by its own name is left out; a directory still makes the destination. */
 static int sources_visit_match(struct sources *walk, struct str clean, struct err *err)
 {
-	return sources_excludes(walk, clean) ? 0 : sources_visit(walk, clean, true, err);
+	const struct ignore_rule *rule;
+	enum ignore_verdict verdict = ignore_judge(&walk->excludes, path_base(clean), &rule);
+	int result;
+
+	if (verdict != IGNORE_SEEN && !sources_is_directory(walk, clean))
+		return 0;
+	walk->bare = verdict == IGNORE_HIDDEN;
+	result = sources_visit(walk, clean, true, err);
+	walk->bare = false;
+	return result;
 }
 
 /* No match is no error: patterns say what there may be. */

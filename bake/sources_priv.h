@@ -10,9 +10,9 @@
  * `parents` the source is the path before a part that is ".", else the root,
  * and of it everything is taken that the rest matches, as a pattern.
  *
- * What --exclude names is left out: of a directory below it, and of the files
- * that a wildcard matched by their own names. What the context's .dockerignore hides is
- * not there.
+ * What --exclude names is left out: of a directory below it, and of what a
+ * wildcard matched by its own name; but a destination is made for a directory.
+ * What the context's .dockerignore hides is not there.
  *
  * ERR_NOT_FOUND for a source that is not there: it says which rule hid it, or
  * what is there instead.

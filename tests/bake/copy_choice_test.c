@@ -291,9 +291,10 @@ static void excludes_hold_for_what_a_wildcard_matched(void **state)
 	check_root(scene, "my/ my/home.c ");
 	copy(scene, (struct choice){"home.txt", "/my/", {"*.txt"}}); /* it is named */
 	check_root(scene, "my/ my/home.c my/home.txt ");
-	copy(scene, (struct choice){"ho?", "/all", {"hom"}});
 	copy(scene, (struct choice){"ho?", "/none", {"*"}}); /* the directory is made */
-	check_root(scene, "all/ all/a.txt my/ my/home.c my/home.txt none/ ");
+	copy(scene, (struct choice){"ho?", "/none", {"hom"}});
+	copy(scene, (struct choice){"ho*", "/some/", {"hom", "!hom/a.txt", "*.c"}});
+	check_root(scene, "my/ my/home.c my/home.txt none/ some/ some/a.txt some/home.txt ");
 }
 
 static void parents_are_kept_below_the_pivot(void **state)
