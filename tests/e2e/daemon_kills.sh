@@ -156,7 +156,7 @@ for slug in "${slugs[@]}"; do
 		echo
 	done
 	n=$(get "/v1/agents.get?id=$slug" | jq -r '.spec.sandbox.image.steps[0] | ltrimstr("ENV N=")')
-	spec "$work/look.json" "$slug:$latest" 'RUN cat /n'
+	spec "$work/look.json" "localhost/$slug:$latest" 'RUN cat /n'
 	hearth bake "$work/look.json" >"$work/look" 2>&1 || true
 	holds "the image of $slug is that of its latest version" "$(cat "$work/look")" "(^|[^0-9a-z-])$n\$"
 done >"$work/statuses"

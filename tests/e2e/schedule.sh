@@ -54,7 +54,7 @@ fetched() # NAME: how often steps fetched it
 
 content() # SLUG: what its image says
 {
-	spec "$work/look.json" "$1:1" 'RUN cat /made'
+	spec "$work/look.json" "localhost/$1:1" 'RUN cat /made'
 	hearth bake "$work/look.json" --no-cache 2>&1 | sed -n 's/^.*made of //p'
 }
 
