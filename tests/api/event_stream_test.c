@@ -84,6 +84,21 @@ static void events_come_behind_what_was_seen_and_as_they_happen(void **state)
 	later->close(later);
 }
 
+static void a_quiet_stream_comments_every_fifteen_seconds(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct http_stream *quiet = open_stream(fixture->store, 0, "");
+	struct http_wait wait = {0};
+	int64_t began_ms = clock_monotonic_ms();
+	char text[8];
+
+	assert_int_equal(quiet->read(quiet, 0, text, sizeof(text), false, &wait), 3);
+	assert_memory_equal(text, ":\n\n", 3);
+	assert_int_equal(quiet->read(quiet, 3, text, sizeof(text), false, &wait), 0);
+	assert_in_range(wait.until_ms, began_ms + 15000, clock_monotonic_ms() + 15000);
+	quiet->close(quiet);
+}
+
 static void a_filter_shows_what_fits_it(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -176,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(events_come_behind_what_was_seen_and_as_they_happen),
+		TEST(a_quiet_stream_comments_every_fifteen_seconds),
 		TEST(a_filter_shows_what_fits_it),
 		TEST(a_long_search_lets_others_have_their_turn),
 		TEST(what_is_no_longer_kept_is_a_gap),
