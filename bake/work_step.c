@@ -334,7 +334,7 @@ static int work_commit(struct step_work *work, int dirfd, const char *name, stru
 	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
 	    work_put_record(work, meta, err) < 0 || work_put_variant(work, meta, err) < 0)
 		return -1;
-	if (wanted == 1 && !record->cut_off &&
+	if (wanted == 1 && digest_equal(&record->diff_id, &work->diff.info.diff_id) &&
 	    tree_record(meta, work->store, &record->diff_id, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);

@@ -219,7 +219,8 @@ static int step_cut_off(struct meta *meta, struct step_record *record, struct er
 
 	if (found != 1)
 		return found;
-	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id);
+	record->cut_off = !digest_equal(&earlier.diff_id, &record->diff_id) ||
+			  !digest_equal(&earlier.key, &record->key);
 	record->blob = earlier.blob;
 	record->codec = earlier.codec;
 	record->diff_id = earlier.diff_id;

@@ -23,8 +23,8 @@ struct step_record {
 	uint64_t blob_size;    /* bytes */
 	uint64_t tar_size;     /* bytes */
 	uint64_t linked_bytes; /* of the tar; see diff.h */
-	bool cut_off;          /* an earlier equal layer stands in for the one made */
-	int64_t created_ms;    /* for config and history, never this bake's clock */
+	bool cut_off;       /* an earlier equal layer, or another step's, stands in for its own */
+	int64_t created_ms; /* for config and history, never this bake's clock */
 
 	/* details: */
 	int64_t duration_ms;

@@ -89,6 +89,9 @@ bake "$work/a.json" --progress json >/dev/null
 same "as JSON too" "$(jq -c 'select(.event == "stepDone") | [.step, .cutOff, .cached]' "$work/bake.log" | tr -d '\n')" '[1,true,false][2,false,true]'
 says "why says it later" '^step 1 .* is cached: .*, and an earlier equal layer stands in for its own$' 1
 same "as JSON: cutOff" "$(hearth why "$work/a.json" 1 --json | jq -c '[.status, .cutOff]')" '["cached",true]'
+spec "$work/a.json" "$base" "RUN $(early 2001) # once more" "RUN cat /early > /late"
+bake "$work/a.json" --progress plain >/dev/null
+holds "one that is equal in its times, too, is told so" "$(cat "$work/bake.log")" '^\[1/2\] DONE .*, layer of .*, equal to an earlier one$'
 says "and of one that made its own it does not" '^step 2 .* is cached: it was made [^,]*$' 2
 same "nor as JSON" "$(hearth why "$work/a.json" 2 --json | jq -c '[.status, .cutOff]')" '["cached",false]'
 

@@ -219,6 +219,22 @@ static void the_same_layer_made_again_keeps_its_time_and_is_not_cut_off(void **s
 	assert_int_equal(out.created_ms, 1767225600123);
 }
 
+static void the_same_layer_of_another_step_is_cut_off(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_step_record struct step_record first;
+	auto_step_record struct step_record other;
+
+	fill(&first, "first");
+	put(fixture->store, &first);
+	fill(&other, "other");
+	other.diff_id = first.diff_id;
+	other.created_ms++;
+	put(fixture->store, &other);
+	assert_true(other.cut_off);
+	assert_int_equal(other.created_ms, first.created_ms);
+}
+
 static void an_earlier_layer_that_is_gone_by_then_replaces_nothing(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -299,6 +315,7 @@ int main(void)
 		STORE_TEST(content_that_a_step_no_longer_has_is_a_miss_until_put_again),
 		STORE_TEST(a_later_equal_layer_is_replaced_by_the_earlier_one),
 		STORE_TEST(the_same_layer_made_again_keeps_its_time_and_is_not_cut_off),
+		STORE_TEST(the_same_layer_of_another_step_is_cut_off),
 		STORE_TEST(an_earlier_layer_that_is_gone_by_then_replaces_nothing),
 		STORE_TEST(no_layer_again_keeps_the_time_of_the_first),
 		STORE_TEST(a_layer_that_was_cut_off_stands_in_for_nothing),
