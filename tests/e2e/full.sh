@@ -96,4 +96,32 @@ check "and it gives back all" test "$(available)" -gt 15000000
 check "and makes the reserve again" test "$(stat -c %s "$HEARTH_DATA/reserve")" -eq 4194304
 check "that store is clean" hearth fsck
 nothing_left "nothing is left over on it"
+
+# A daemon on it: what there is no room for is baked when there is.
+start_registry
+tar -C "$work/context" -cf "$work/large.tar" file
+"$here/image.py" "$work/large:latest" tiny "$work/large.tar" >/dev/null
+push "$work/large:latest" large:1
+hearth import "$base" --tag base:1 >/dev/null 2>&1
+fill
+truncate -s -12M "$work/mnt/filler"
+start_daemon --grace 1
+agent() # SLUG BASE STEP...: its spec
+{
+	jq -nc --arg slug "$1" --arg base "$2" '{$slug, sandbox: {image: {$base, steps: $ARGS.positional}}}' --args "${@:3}"
+}
+status_is() # SLUG FILTER
+{
+	ask "/v1/agents.imageStatus?id=$1" | head -n -1 | jq -e "$2"
+}
+ask /v1/agents.sync -d "$(agent large "$registry/large:1")" >/dev/null
+check "an image that there is no room for waits" wait_for 60 status_is large '.phase == "waiting"'
+check "which is said, with when it is tried again" status_is large \
+	'.status == "baking" and .error.code == "StoreFull" and .error.terminal == false and .attempt >= 1 and (.retryAt | endswith("Z"))'
+ask /v1/agents.sync -d "$(agent small base:1 'RUN echo small >/small')" >/dev/null
+check "a small one is made beside it" wait_for 60 status_is small '.status == "ready"'
+rm "$work/mnt/filler"
+check "and the large one when there is room" wait_for 120 status_is large '.status == "ready" and .attempt >= 2'
+stop_daemon
+nothing_left "nothing is left over of the daemon"
 finish
