@@ -44,7 +44,7 @@ static int access_find(const struct reference *reference, struct credentials *ou
 	return 1;
 }
 
-/* One that was only guessed may be absent, or have nothing: then nothing is said of the host. */
+/* A guessed helper may be missing, or know nothing: then the host is anonymous. */
 static int access_ask(const struct helper_spec *helper, struct credentials *out, struct err *err)
 {
 	bool guessed = out->guessed;

@@ -59,7 +59,10 @@ static int admin_token_write(int datafd, const struct secret *secret, struct err
 	return 0;
 }
 
-/* The file first: a file without a record is made again, a record without a file would stay. */
+/*
+ * Write the file before the record: a file without a record is replaced at the
+ * next start, but a record without a file would stay.
+ */
 int admin_token_ensure(struct store *store, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;

@@ -43,7 +43,7 @@ int await_ask(struct await *await, int64_t wait_s, struct err *err)
 	return 1;
 }
 
-/* What is done now, and with which step. */
+/* The phase, and which step. */
 static char *await_phase(const json_t *at)
 {
 	const json_t *step = json_object_get(at, "step");
@@ -89,7 +89,7 @@ char *await_line(const json_t *status)
 	return str_dup(buf_str(&line));
 }
 
-/* Each line once, though other things in the answer may change. */
+/* Print a line once, even if other parts of the answer change. */
 static void await_tell(struct await *await)
 {
 	auto_free char *line = await_line(await->status);
@@ -121,7 +121,7 @@ int await_settled(struct await *await, struct err *err)
 	return 0;
 }
 
-/* Line by line: it is a step's, and must not steer a terminal. */
+/* Line by line, without control characters: it is a step's output. */
 static void await_tell_tail(struct str rest)
 {
 	struct str line;

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Where the daemon of this data directory is, and how it knows us. */
+/* Use the socket of this data directory's daemon, and its admin.token. */
 static int call_find_local(const struct cli *cli, json_t *request, struct secret *token,
 			   struct err *err)
 {
@@ -48,7 +48,7 @@ static int call_find_daemon(const struct cli *cli, json_t *request, struct err *
 	return 0;
 }
 
-/* What the role says where an etag is asked for: {"etag", "answer"}. */
+/* The role's result where an etag is asked for: {"etag", "answer"}. */
 static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct err *err)
 {
 	struct str tag;
@@ -65,7 +65,9 @@ static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct
 	return 0;
 }
 
-/* In these words: a registry's credentials, which the kind stands for elsewhere, do not help here.
+/*
+ * Say that the daemon refused its token: the usual advice for this kind is
+ * about a registry's credentials.
  */
 static int call_refused(struct err *err)
 {

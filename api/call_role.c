@@ -201,7 +201,7 @@ static int caller_prepare(struct caller *caller, int *out_runfd, struct err *err
 	return 0;
 }
 
-/* Until all has come, or our asker leaves. */
+/* Run the transfer to its end, or until our asker leaves. */
 static int caller_transfer(struct caller *caller, CURLcode *out, struct err *err)
 {
 	int running = 1;
@@ -238,7 +238,7 @@ static int caller_refused(const struct caller *caller, long status, struct err *
 	return err_set(err, err_kind_of(code.ptr, (int)status), STR_FMT, STR_ARG(message));
 }
 
-/* The whole answer as JSON; nothing where all of it was passed on. */
+/* Parse the whole answer as JSON, unless it was passed on as it came. */
 static int caller_parse(const struct caller *caller, json_t **out, struct err *err)
 {
 	if (caller->raw || caller->answer.len == 0) {

@@ -247,7 +247,10 @@ static int cli_open(const struct cli *cli, bool create, struct store **out, stru
 	return store_open(&options, out, err);
 }
 
-/* Readers write there, too: who reads is noted, so that nothing is taken from under him. */
+/*
+ * Even commands that only read write there: they note what they use, so that it
+ * is not collected meanwhile.
+ */
 static int cli_refuse_store(const struct cli *cli, struct err *err)
 {
 	const struct err why = *err;

@@ -44,7 +44,7 @@ static bool bake_has_host(const struct cmd_bake *cmd, const char *name)
 	return false;
 }
 
-/* Those of the command line, and of the configuration what they do not say. */
+/* The hosts of the command line; then those of the configuration with other names. */
 static int bake_read_hosts(struct cmd_bake *cmd, struct err *err)
 {
 	const struct config *config = &cmd->cli->config;
@@ -76,7 +76,7 @@ static int bake_set_deadline(const struct cmd_bake *cmd, struct err *err)
 	return 0;
 }
 
-/* Which of both it was that raised the cancel. */
+/* Whether the deadline or the user raised the cancel. */
 static int bake_judge_cancel(const struct cmd_bake *cmd, struct err *err)
 {
 	int64_t ms = cmd->cli->config.bakes_timeout_ms;

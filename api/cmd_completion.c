@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_completion.c - `hearth completion` and `hearth manual`: what others read of us. */
+/*
+ * cmd_completion.c - `hearth completion` and `hearth manual`: texts made for
+ * shells and for man(1).
+ */
 #include "api/commands.h"
 
 #include <string.h>

@@ -83,7 +83,7 @@ static int copy_log_in(struct copy *copy, struct base_request *request, struct e
 	return 0;
 }
 
-/* An image of our own is here and nowhere else: 1, 0, -1. */
+/* Whether the source is a tag that was made here, which no registry has: 1, 0, -1. */
 static int copy_find_own(struct copy *copy, const struct platform *platform, struct err *err)
 {
 	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);

@@ -34,7 +34,7 @@ static void events_print(const json_t *event)
 		human_json(data, stdout);
 }
 
-/* Of server-sent events: all that there is to know stands in the line of the data. */
+/* Take a line of server-sent events; the line of the data has all that is needed. */
 static int events_take_line(struct events *events, struct str line, struct err *err)
 {
 	AUTO(json) json_t *event = NULL;
@@ -88,7 +88,7 @@ static json_t *events_args(const struct cli *cli)
 		if (text)
 			(void)json_object_set_new(args, names[i][1], json_from_str(str_of(text)));
 	}
-	/* Who follows wants what comes, and who does not what there was. */
+	/* Without --after: --follow starts with the next event, else with the oldest. */
 	if (after || !cli_has(cli, "follow"))
 		(void)json_object_set_new(args, "after",
 					  json_from_str(str_of(after ? after : "0")));

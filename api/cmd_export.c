@@ -40,7 +40,7 @@ static int export_run(const struct cli *cli, struct store *store, const struct l
 	int columns;
 	bool terminal = settings_terminal(&columns);
 
-	/* What it is called at the place that it came from is nobody else's name for it. */
+	/* A name that refers to a place (oci:DIR) is no name for the exported image. */
 	if (image->name.len > 0 && reference_parse(buf_str(&image->name), &reference, err) == 0 &&
 	    reference.kind == REFERENCE_REGISTRY && !reference.has_digest)
 		(void)json_array_append_new(names, json_from_str(buf_str(&image->name)));

@@ -65,7 +65,7 @@ static uint64_t fsck_verified(const struct fsck_result *result)
 	return result->bytes + result->tar_bytes + result->tree_bytes;
 }
 
-/* Of the whole run: what lies in a chunk, its tar and its tree counts in each. */
+/* The rate of the whole run; bytes of a chunk, of its tar and of its tree count each. */
 static void fsck_print_rate(const struct fsck_result *result)
 {
 	uint64_t ms = result->ms > 0 ? (uint64_t)result->ms : 1;

@@ -89,7 +89,7 @@ static const struct {
 	{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000},
 };
 
-/* "36h", "30d"; a number alone would be read in a unit of somebody's own. */
+/* "36h", "30d"; a number without a unit is refused, since nobody could know its unit. */
 static int gc_read_duration(const char *text, int64_t *out, struct err *err)
 {
 	struct str rest = str_of(text);

@@ -41,8 +41,8 @@ static int history_add_step(struct meta *meta, const struct digest *key, json_t 
 }
 
 /*
- * What the steps of a bake are known by: the last entries are theirs, each with
- * its key. Of an image that was not baked here nothing is added.
+ * Add each step's key to the entry of it; the steps' entries are the last ones.
+ * Nothing is added for an image that was not baked here.
  */
 static int history_add_steps(struct store *store, const struct lookup *image, json_t *rows,
 			     struct err *err)

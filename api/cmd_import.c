@@ -62,7 +62,7 @@ static int import_read(const struct cli *cli, struct import *import, struct err 
 	return 0;
 }
 
-/* What it is called is for people; the digest is what is asked for. */
+/* Names go to standard error, for people; the digest to standard output. */
 static void import_print(const struct cli *cli, const json_t *answer)
 {
 	const json_t *names = json_object_get(answer, "names");

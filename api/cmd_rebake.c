@@ -42,7 +42,7 @@ static int rebake_read(const struct cli *cli, const char *id, json_t **out, stru
 	return call_daemon(cli, &spec, out, err);
 }
 
-/* Whatever becomes of the agent meanwhile: it is this bake that counts. */
+/* Wait for this very bake, whatever else happens to the agent. */
 static int rebake_wait(const struct cli *cli, const char *id, json_t **bake, struct err *err)
 {
 	auto_await struct await await = {.cli = cli, .agent = cli->args[0]};

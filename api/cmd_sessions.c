@@ -38,7 +38,7 @@ static int sessions_list(const struct cli *cli, struct err *err)
 	return 0;
 }
 
-/* A session is the answer; a new one's id alone is what a script keeps. */
+/* Print the session; of a new one only the id, for scripts. */
 static int sessions_ask(const struct cli *cli, const char *method, const json_t *args,
 			struct err *err)
 {

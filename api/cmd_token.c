@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The secret is what standard output gets, so that a script can keep it. */
+/* The secret goes to standard output, so that a script can keep it. */
 static void token_print_new(const struct cli *cli, const struct token *token,
 			    const struct secret *secret)
 {

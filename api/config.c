@@ -108,7 +108,7 @@ static int config_text(const json_t *object, const char *path, const char *key, 
 	return 0;
 }
 
-/* What of a number is above max is nobody's wish, and would overflow somewhere. */
+/* Refuse a number above max, which would overflow somewhere. */
 static int config_number(const json_t *object, const char *path, const char *key, int64_t max,
 			 int64_t *out, struct err *err)
 {
@@ -173,7 +173,7 @@ static int config_read_top(const json_t *document, struct config *out, struct er
 	return 0;
 }
 
-/* Colon and port may be left out of neither; the port 0 is any that is free. */
+/* Check HOST:PORT; the port is needed, and 0 is any free one. */
 static int config_check_listen(const struct config *config, struct err *err)
 {
 	const char *colon = config->listen ? strrchr(config->listen, ':') : NULL;
@@ -314,7 +314,7 @@ static int config_read_registry(const json_t *document, struct config *out, stru
 	return config_read_mirrors(json_object_get(registry, "mirrors"), out, err);
 }
 
-/* A member that has its own object, by a name that is the operator's. */
+/* Check a member that is an object, under a name that the operator chose. */
 static int config_check_member(json_t *value, const struct schema *keys, const char *path,
 			       struct err *err)
 {

@@ -11,7 +11,7 @@ bool context_arg_is_digest(const char *text)
 	return str_starts(str_of(text), STR("sha256:"));
 }
 
-/* A name of the user's that does not open. */
+/* Why the user's file or directory does not open. */
 static int context_arg_refuse(const char *text, int os, struct err *err)
 {
 	if (os == ENOENT || os == ENOTDIR || os == EACCES || os == ELOOP || os == ENAMETOOLONG)

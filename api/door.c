@@ -303,7 +303,7 @@ static void door_count(struct metrics *metrics, const struct visit *visit,
 	metrics_count(metrics, !route ? METRIC_OTHERS : writes ? METRIC_WRITES : METRIC_READS);
 	if (out->status >= 400)
 		metrics_count(metrics, out->status >= 500 ? METRIC_FAILED : METRIC_REFUSED);
-	/* How long others were willing to wait, or to read, is no time of ours. */
+	/* Time that a client waits or reads is not ours, and is not measured. */
 	if (route && !out->stream && !visit->call.request->waited)
 		metrics_time(metrics, writes ? METRIC_WRITE_TIME : METRIC_READ_TIME,
 			     clock_monotonic_us() - visit->began_us);

@@ -72,7 +72,7 @@ static int event_stream_visit(void *ctx, const struct event *event, struct err *
 	return events->ready.len >= EVENT_STREAM_ENOUGH || events->looks == EVENT_STREAM_LOOKS;
 }
 
-/* What the client has not seen is gone, or it comes from another store. */
+/* Send a gap if the client's next event is gone, or it comes from another store. */
 static int event_stream_mind_gap(struct event_stream *events, struct meta *meta, struct err *err)
 {
 	uint64_t after = events->after;
@@ -156,7 +156,7 @@ struct http_stream *event_stream_new(struct store *store, uint64_t after,
 
 	if (!events)
 		abort();
-	/* The first comment is due: it tells the client that it is heard. */
+	/* The first comment is due at once: it shows the client that it is connected. */
 	*events = (struct event_stream){
 		.stream = {event_stream_read, event_stream_close},
 		.store = store,

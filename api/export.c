@@ -52,7 +52,7 @@ int export_check(const char *to, bool stdout_is_free, struct err *err)
 	return 0;
 }
 
-/* What a layout calls an image that nobody gave a tag. */
+/* The tag in a layout of an image for which none was asked. */
 static struct str export_tag(const struct export *export)
 {
 	return export->to.tag.len > 0 ? export->to.tag : STR("latest");
@@ -70,7 +70,7 @@ static int export_oci_archive(const struct export *export, struct output *output
 	return oci_archive_write(export->store, &spec, &output->sink, err);
 }
 
-/* By the tag that was asked for, or as it is called here. */
+/* The names to write: the tag that was asked for, else the image's names here. */
 static json_t *export_names(const struct export *export)
 {
 	json_t *names;

@@ -14,7 +14,7 @@ bool follow_is_bake(const char *name)
 	return str_starts(str_of(name), STR("bak_"));
 }
 
-/* A reader who is gone ends it; what else was said does not matter then. */
+/* A write that fails ends it: the reader is gone. */
 static void follow_hear(void *ctx, struct str bytes)
 {
 	struct follow *follow = ctx;

@@ -47,7 +47,7 @@ static const char *main_advice(enum err_kind kind)
 	return advice[kind];
 }
 
-/* To a reader who may not read: see outlet.h. */
+/* Print the error through an outlet, since nobody may read it (outlet.h). */
 static int main_fail(const struct err *err, const struct cancel *cancel)
 {
 	const char *advice = main_advice(err->kind);
@@ -80,7 +80,7 @@ static int main_flush(int code)
 	if (fflush(stdout) == 0 || code != 0)
 		return code;
 	(void)err_os(&err, errno, "write standard output");
-	err.kind = ERR_OS; /* a full disk there is not the data directory's */
+	err.kind = ERR_OS; /* that disk is full, and not the data directory's */
 	return main_fail(&err, NULL);
 }
 

@@ -14,7 +14,10 @@ static int input_not_open(const char *what, const char *path, struct err *err)
 	return err_os(err, errno, "%s %s", what, path);
 }
 
-/* A fifo is opened without its writer, who may never come; reading waits for him. */
+/*
+ * Open a fifo without waiting for a writer, who may never come; reading waits,
+ * and can be cancelled.
+ */
 static int input_open(const char *what, const char *path, struct err *err)
 {
 	auto_close int fd = strcmp(path, "-") == 0

@@ -40,7 +40,7 @@ struct pool *pool_new(size_t threads, size_t waiting)
 	return pool;
 }
 
-/* NULL when there was nothing to do for long enough. */
+/* The next job; NULL when there was none for POOL_IDLE_MS. */
 static struct pool_job *pool_take_locked(struct pool *pool) REQUIRES(pool->lock)
 {
 	struct pool_job *job;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* From the lowest, so that what is opened gets the number that is missing. */
+/* From the lowest on, so that each open() fills the gap. */
 static int process_open_standard(struct err *err)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -61,5 +61,5 @@ void progress_close(struct progress *progress)
 	if (!progress)
 		return;
 	progress->type->close(progress);
-	(void)fclose(stream); /* nobody misses a display */
+	(void)fclose(stream); /* without a display nothing is lost */
 }

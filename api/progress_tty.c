@@ -2,9 +2,9 @@
 /*
  * progress_tty.c - a live display at the bottom of a terminal.
  *
- * What is finished is printed once and scrolls away; what runs is drawn below
- * it, erased and drawn again ten times a second by a thread of our own, so
- * that times tick while nothing is heard.
+ * Finished steps are printed once and scroll away; the running one is drawn
+ * below, and redrawn ten times a second by a thread of our own, so that times
+ * tick even when nothing happens.
  */
 #include "api/human.h"
 #include "api/progress.h"

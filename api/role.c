@@ -19,8 +19,8 @@ int role_main(const struct role *roles, size_t count, int argc, char **argv)
 		return err_exit_code(err.kind);
 	if (settings_log(&err) < 0)
 		return err_exit_code(
-			err.kind); /* hearth, which started us, has said so and ended */
-	(void)umask(0);            /* modes are what an image says */
+			err.kind); /* hearth, which started us, has reported the same and ended */
+	(void)umask(0);            /* modes are those of the image */
 	/*
 	 * Chunks and batches go back to the system when they are freed. Left to
 	 * itself malloc keeps them in the arena of each thread that freed one: a

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define ROUTE_RETRY_MS 1000 /* when what was refused for a while may be tried again */
+#define ROUTE_RETRY_MS 1000 /* when a request that was refused as too many may be tried again */
 #define ROUTE_RETRY_S "1"
 
 static const char *const route_expected[] = {
@@ -155,7 +155,7 @@ static json_t *route_integer(struct str text)
 	return json_integer(negative ? -(json_int_t)value : (json_int_t)value);
 }
 
-/* What stands in a URL, as the parameter wants it; NULL where it is none of that. */
+/* A query's value as JSON of the parameter's type; NULL where it is not of that type. */
 static json_t *route_query_value(const struct route_param *param, struct str text)
 {
 	switch (param->type) {

@@ -27,7 +27,7 @@ static int agents_read_version(const struct call *call, int64_t *out, struct err
 	return found < 0 ? -1 : 0;
 }
 
-/* What the status is of a version that was there before. */
+/* The status of a version that was there before. */
 static int agents_find_status(const struct call *call, const char *id, json_t **out,
 			      struct err *err)
 {
@@ -116,7 +116,7 @@ static int agents_versions(struct call *call, struct err *err)
 	return agent_list_versions(meta, &agent, &page, &call->result, err);
 }
 
-/* The id of what is called so; whether there is such an id is found out with its status. */
+/* The agent's id by id or slug; whether an id exists is seen when its status is read. */
 static int agents_find_id(const struct call *call, char out[static ID_TEXT_MAX], struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;

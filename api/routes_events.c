@@ -25,7 +25,7 @@ static int events_read_after(const struct call *call, uint64_t *out, struct err 
 	return err_at(err, header ? "Last-Event-ID" : "after", NULL);
 }
 
-/* Whoever has seen none begins with the next one. */
+/* A client that has seen no event begins with the next one. */
 static int events_find_begin(const struct call *call, struct meta *meta, uint64_t *out,
 			     struct err *err)
 {

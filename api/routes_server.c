@@ -3,7 +3,7 @@
 #include "api/daemon.h"
 #include "api/routes.h"
 
-/* Made once: who polls it shows what every answer of the daemon costs at least. */
+/* Made once, so that polling it measures what any answer costs at least. */
 int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err)
 {
 	char started[CLOCK_TEXT_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes_tokens.c - tokens.create, tokens.list, tokens.revoke: for who is admin. */
+/* routes_tokens.c - tokens.create, tokens.list, tokens.revoke: for admins. */
 #include "api/daemon.h"
 #include "api/routes.h"
 #include "layers/page.h"
@@ -29,7 +29,7 @@ struct token_page {
 	char last[TOKEN_ID_MAX];
 };
 
-/* Ids rise with time, so they are what a cursor is. 1 the page is full. */
+/* Ids rise with time, so the cursor is an id. 1 the page is full. */
 static int tokens_add(void *ctx, const struct token *token, struct err *err)
 {
 	struct token_page *list = ctx;

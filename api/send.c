@@ -18,7 +18,7 @@ int send_name(struct str text, struct buf *out, struct err *err)
 	return reference_format(&reference, out, err);
 }
 
-/* The option's word is for all registries, the configuration's for each. */
+/* --plain-http is for all registries, the configuration's `insecure` for single ones. */
 static bool send_is_plain(const struct send *send)
 {
 	struct reference reference;

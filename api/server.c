@@ -33,7 +33,8 @@ static size_t server_unescape(void *cls, struct MHD_Connection *connection, char
 
 	(void)cls;
 	(void)connection;
-	(void)http_unescape(text, &len, false); /* what is wrong fits nothing, as it is */
+	(void)http_unescape(text, &len,
+			    false); /* a wrong escape stays as it is, and matches nothing */
 	text[len] = '\0';
 	return len;
 }
@@ -84,7 +85,7 @@ static struct MHD_Daemon *server_start(struct server *server, struct server_door
 	else
 		flags |= MHD_USE_TLS;
 	server->said[0] = '\0';
-	/* A pool of one is none. */
+	/* libmicrohttpd refuses a pool of one thread. */
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, exchange_handle, door, MHD_OPTION_EXTERNAL_LOGGER,
 		server_hear, server, MHD_OPTION_LISTEN_SOCKET, listener->fd,

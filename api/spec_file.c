@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* To a terminal, perhaps: what it quotes is the spec's. */
+/* It quotes the spec, and may go to a terminal: so without control characters. */
 static void spec_file_warn(const char *path, const char *warning)
 {
 	auto_free char *name = human_text(str_of(path));

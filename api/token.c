@@ -36,7 +36,7 @@ static enum token_level token_scope_level(struct str scope)
 	return TOKEN_NOTHING;
 }
 
-/* "pull", or "pull:" and what repositories are called. */
+/* "pull", or "pull:" and a glob of repositories. */
 static bool token_scope_is_repositories(struct str scope)
 {
 	struct str action;

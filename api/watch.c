@@ -23,7 +23,7 @@ struct watch {
 	struct watch_calls calls;
 	pthread_t thread;
 	int epollfd; /* connections of waiters, for their end */
-	int pokefd;  /* an eventfd: the deadlines are others now */
+	int pokefd;  /* an eventfd: deadlines have changed */
 	atomic_ullong mark;
 	struct lock lock;
 	/* guarded by lock: */
@@ -66,7 +66,7 @@ static void watch_list_locked(struct watch *watch, struct waiter *waiter) REQUIR
 	bucket->first = waiter;
 	waiter->listed = true;
 	watch->waiting++;
-	/* One that cannot be watched is found gone at its deadline. */
+	/* If a connection cannot be watched, its end is noticed at the deadline. */
 	if (!waiter->job)
 		(void)epoll_ctl(watch->epollfd, EPOLL_CTL_ADD, waiter->fd, &gone);
 	if (waiter->wait.until_ms < watch->next_ms)
@@ -175,7 +175,7 @@ static LOCK_ATTR(no_thread_safety_analysis) void watch_see_due(struct watch *wat
 		watch->next_ms = waiter->wait.until_ms;
 }
 
-/* The descriptor may be another connection's by now, so it is asked once more. */
+/* Check the descriptor again, which may belong to another connection by now. */
 static LOCK_ATTR(no_thread_safety_analysis) void watch_see_gone(struct watch *watch,
 								struct waiter *waiter, int64_t fd)
 {
@@ -186,8 +186,8 @@ static LOCK_ATTR(no_thread_safety_analysis) void watch_see_gone(struct watch *wa
 }
 
 /*
- * libmicrohttpd takes a short read for the last there is, and may miss an end
- * that came with the bytes. Nothing changes by this shutdown, but it wakes.
+ * After a short read libmicrohttpd expects nothing more, and may miss an end of
+ * stream that came with the bytes. This shutdown changes nothing, but wakes it.
  */
 static void watch_tell_end(const struct link *link)
 {
@@ -203,7 +203,7 @@ static void watch_see_links_locked(struct watch *watch, int64_t now_ms) REQUIRES
 		int64_t until_ms = atomic_load_explicit(&link->until_ms, memory_order_relaxed);
 
 		if (until_ms <= now_ms)
-			(void)shutdown(link->fd, SHUT_RDWR); /* its owner finds it closed */
+			(void)shutdown(link->fd, SHUT_RDWR); /* libmicrohttpd finds it closed */
 		else if (until_ms < WATCH_SENDING)
 			watch_tell_end(link);
 	}

@@ -43,7 +43,7 @@ void live_free(struct live *live)
 	free(live);
 }
 
-/* Whatever is in the place. */
+/* Put a status into the place, and release the one that was there. */
 static void live_swap(struct live *live, size_t at, struct live_place *place)
 {
 	struct live_place old;

@@ -27,8 +27,8 @@ struct maker_job_run {
 	struct maker_result *out;
 	struct err *err;
 	int64_t end_ms; /* on the monotonic clock; 0 for never */
-	bool leaving;   /* it was told to stop, */
-	bool late;      /* since its time was over */
+	bool leaving;   /* it was told to stop */
+	bool late;      /* because its time was over */
 };
 
 static int maker_job_read_spec(struct store *store, const struct bakes_record *record,
@@ -75,7 +75,7 @@ static void maker_job_fail(const struct maker_job_run *run, const struct job_err
 	if (tail.len > JOB_TAIL_MAX)
 		tail = str_skip(tail, tail.len - JOB_TAIL_MAX);
 	if (buf_add(&out->log_tail, tail, &ignored) < 0)
-		buf_clear(&out->log_tail); /* it is no less than the ceiling */
+		buf_clear(&out->log_tail); /* the tail fits, since the ceiling is no less */
 }
 
 static void maker_job_take(const struct maker_job_run *run, const struct job_result *result)
@@ -112,7 +112,7 @@ static int maker_job_hear(struct maker_job_run *run, const struct job_event *eve
 	return -1;
 }
 
-/* All that has come. As maker_job_hear(). */
+/* Read all events that have come. As maker_job_hear(). */
 static int maker_job_read(struct maker_job_run *run)
 {
 	struct job_event event;
@@ -123,7 +123,7 @@ static int maker_job_read(struct maker_job_run *run)
 	return ended;
 }
 
-/* For poll(): -1 is for ever. */
+/* The time that is left, for poll(): -1 is for ever. */
 static int maker_job_left_ms(const struct maker_job_run *run)
 {
 	int64_t left_ms = run->end_ms - clock_monotonic_ms();
@@ -133,7 +133,7 @@ static int maker_job_left_ms(const struct maker_job_run *run)
 	return left_ms < 0 ? 0 : left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
 
-/* Until it has something to say. It is told once to stop, and has its time to clean up. */
+/* Wait until it has something to say. It is told once to stop, and then has time to clean up. */
 static void maker_job_await(struct maker_job_run *run, const struct cancel *cancel)
 {
 	struct pollfd fds[] = {
@@ -230,7 +230,7 @@ static int maker_job_publish(struct maker *maker, struct meta *meta,
 	return job_publish(meta, kept->result, &ours, err);
 }
 
-/* 0 where it is known, ERR_GONE where it was collected. */
+/* 0 where the image has a record, ERR_GONE where it was collected. */
 static int maker_job_check_known(struct meta *meta, const struct digest *image, struct err *err)
 {
 	auto_image struct image known = {0};

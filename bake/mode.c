@@ -9,7 +9,7 @@ static bool mode_is_octal(struct str text)
 	return text.len > 0 && text.ptr[0] >= '0' && text.ptr[0] <= '9';
 }
 
-/* Above MODE_ALL for what is none. */
+/* An octal mode; above MODE_ALL where the text is none. */
 static mode_t mode_octal(struct str text)
 {
 	mode_t mode = 0;

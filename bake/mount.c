@@ -151,7 +151,7 @@ static int mount_set_target(const struct mount_fields *fields, struct mount *mou
 
 	if (path_join(base, str_of(text), &path, err) < 0)
 		return err_ctx(err, "target");
-	/* Where a relative one leads is known once there is a state. */
+	/* A relative target is known only with a state. */
 	if (path.len == 1 && !fields->unknown[MOUNT_OPTION_TARGET] &&
 	    (fields->state || text[0] == '/'))
 		return err_set(err, ERR_REFUSED, "target=%s: nothing is mounted on the root", text);
@@ -170,7 +170,7 @@ static int mount_read_target(const struct mount_fields *fields, struct mount *mo
 	return text ? mount_set_target(fields, mount, text, err) : 0;
 }
 
-/* A secret's id: said, or its source, or the last name of its target. */
+/* A secret's id: `id`, or its source, or the last name of its target. */
 static int mount_read_id(const struct mount_fields *fields, struct mount *mount, struct err *err)
 {
 	const char *text = fields->value[MOUNT_OPTION_ID];
@@ -242,7 +242,7 @@ static int mount_read_bind(const struct mount_fields *fields, struct mount *moun
 	return 0;
 }
 
-/* What fills a new cache is a directory, with a mode and an owner. */
+/* A new cache is filled from an image (from, source), or made empty with a mode and an owner. */
 static int mount_read_seed(const struct mount_fields *fields, struct mount *mount, struct err *err)
 {
 	static const enum mount_option own[] = {MOUNT_OPTION_MODE, MOUNT_OPTION_UID,

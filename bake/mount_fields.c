@@ -11,7 +11,7 @@
 static const struct {
 	const char *key;
 	enum mount_option option;
-	unsigned types; /* that have it */
+	unsigned types; /* mount types that have it */
 } mount_keys[] = {
 	{"type", MOUNT_OPTION_TYPE, OF_ALL},
 	{"from", MOUNT_OPTION_FROM, OF(BIND) | OF(CACHE)},
@@ -78,7 +78,7 @@ static bool mount_may_be_bare(enum mount_option option)
 	       option == MOUNT_OPTION_REQUIRED;
 }
 
-/* Variables expand everywhere but in a name of what is mounted. */
+/* Variables expand everywhere but in `from`, an image's name. */
 static int mount_expand(struct mount_fields *fields, enum mount_option option, struct str raw,
 			struct err *err)
 {

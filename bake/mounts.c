@@ -23,7 +23,7 @@ static bool mount_is_before(const struct mount *a, const struct mount *b)
 	return false;
 }
 
-/* Those of one target stay as they were written: the last one is seen. */
+/* Mounts of one target stay in their written order: the last one is seen. */
 static void mounts_insert(struct mounts *mounts, const struct mount *mount)
 {
 	size_t i = mounts->count++;

@@ -204,7 +204,7 @@ static void pattern_reach(const struct pattern *pattern, unsigned char *states, 
 		states[2 * ++i] = 1;
 }
 
-/* Where one can be after a character, from one place. */
+/* Add the places that a character leads to, from one place. */
 static void pattern_step_place(const struct pattern *pattern, size_t i, uint32_t rune,
 			       unsigned char *next)
 {

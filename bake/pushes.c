@@ -195,7 +195,7 @@ static bool pushes_is_same(const struct pushes_record *a, const struct pushes_re
 	return digest_equal(&a->image, &b->image) && strcmp(a->bake_id, b->bake_id) == 0;
 }
 
-/* It failed once more. */
+/* Record one more failure. */
 static void pushes_set_failed(struct pushes_record *record, const struct err *why, int64_t now_ms)
 {
 	record->attempt++;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.c - the threads, and how what is written in the table of bakes comes to
- * them: after each commit that added some, those behind the last one known are
- * read.
+ * queue.c - the threads, and how new bakes come to them: after each commit that
+ * added some to the table, those behind the last known one are read.
  */
 #include "bake/queue_priv.h"
 
@@ -16,7 +15,7 @@
 #include <time.h>
 
 #define QUEUE_LOOK_MS ((int64_t)60000) /* a clock that was set is noticed after that */
-#define QUEUE_LOAD_MAX ((size_t)10000) /* that are read at once */
+#define QUEUE_LOAD_MAX ((size_t)10000) /* bakes read in one transaction */
 
 int64_t queue_now_ms(const struct queue *queue)
 {
@@ -71,7 +70,7 @@ static int queue_read(const struct queue *queue, const char *after, struct queue
 	return bakes_each_open(meta, str_of(after), queue_load_one, out, err);
 }
 
-/* As many as there is room for; the table keeps the others. */
+/* Add as many as there is room for; the table keeps the others. */
 static void queue_add_locked(struct queue *queue, const struct queue_load *load)
 	REQUIRES(queue->lock);
 static void queue_add_locked(struct queue *queue, const struct queue_load *load)
@@ -86,7 +85,7 @@ static void queue_add_locked(struct queue *queue, const struct queue_load *load)
 	}
 }
 
-/* Read what is new, without the lock. False: it could not be. */
+/* Read new bakes from the table, without the lock. False: that failed. */
 static bool queue_load_locked(struct queue *queue) REQUIRES(queue->lock);
 static bool queue_load_locked(struct queue *queue)
 {
@@ -205,7 +204,7 @@ static int queue_find_running(void *ctx, const struct bakes_record *record, stru
 	return 0;
 }
 
-/* What ran when the daemon died is to be done: at most as many as ran at once. */
+/* Put back the bakes that ran when the daemon died: at most as many as ran at once. */
 static int queue_recover(struct queue *queue, struct err *err)
 {
 	struct queue_found found = {NULL, 0};
@@ -288,7 +287,7 @@ static void queue_drop_slot_locked(struct queue *queue, size_t i)
 		cancel_raise(slot->cancel);
 }
 
-/* Until nothing runs, or so long. */
+/* Wait until nothing runs, or for so long. */
 static void queue_drain_locked(struct queue *queue, int grace_ms) REQUIRES(queue->lock);
 static void queue_drain_locked(struct queue *queue, int grace_ms)
 {
@@ -371,7 +370,7 @@ void queue_count(struct queue *queue, struct queue_counts *out)
 {
 	lock_take(&queue->lock);
 	if (queue->stale && !queue->loading)
-		(void)queue_load_locked(queue); /* threads that are busy have not looked */
+		(void)queue_load_locked(queue); /* busy threads have not read the table lately */
 	*out = queue->counts;
 	out->waiting = turns_waiting(queue->turns);
 	out->running = turns_running(queue->turns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_ask.c - what others ask for: a version's bake, a rebake, the image of
- * before. All is written in a transaction, whose commit wakes the threads.
+ * queue_ask.c - requests: a version's bake, a rebake, a rollback. Each is
+ * written in a transaction, whose commit wakes the threads.
  */
 #include "bake/queue_priv.h"
 
@@ -15,7 +15,7 @@ static void queue_copy_id(struct str id, char out[static ID_TEXT_MAX])
 	(void)snprintf(out, ID_TEXT_MAX, STR_FMT, STR_ARG(id));
 }
 
-/* A bake that is asked for, and the event that says so. */
+/* Add a bake, and the event of it. */
 static int queue_add(struct queue *queue, struct meta *meta, struct bakes_record *record,
 		     struct err *err)
 {
@@ -69,7 +69,7 @@ struct queue_search {
 	char *base; /* owned */
 };
 
-/* What a bake of the same version called its base. */
+/* Find the base's name in a bake of the same version. */
 static int queue_match_version(void *ctx, const struct bakes_record *record, struct err *err)
 {
 	struct queue_search *search = ctx;
@@ -139,7 +139,7 @@ int queue_rebake(struct queue *queue, struct str agent_id, size_t from_step,
 	return out->joined ? 0 : meta_commit(steal_ptr(&meta), err);
 }
 
-/* The rebake that is undone: its bake's id, for the event. */
+/* The id of the rebake that is undone, for the event. */
 static struct str queue_last_rebake(const json_t *status)
 {
 	const json_t *id = json_object_get(json_object_get(status, "rebake"), "bakeId");

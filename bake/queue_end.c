@@ -44,7 +44,7 @@ static json_t *queue_error_data(json_t *error)
 	return json_pack("{s:O}", "error", error);
 }
 
-/* Read again what this bake is about. */
+/* Read the bake's record and the version's status again. */
 static int queue_read_again(struct meta *meta, const struct queue_work *work,
 			    struct bakes_record *record, json_t **status, struct err *err)
 {
@@ -110,7 +110,7 @@ int queue_names(struct meta *meta, const struct bakes_record *record, struct mak
 	return latest < 0 ? -1 : 0;
 }
 
-/* The version has its image: the first one, or another one, or the same again. */
+/* Give the version its image: its first, another one, or the same again. */
 static int queue_serve(struct meta *meta, const struct bakes_record *record, json_t *status,
 		       int64_t now_ms, struct err *err)
 {

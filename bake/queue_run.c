@@ -93,7 +93,7 @@ static void queue_mark_running(struct queue_work *work, int64_t now_ms)
 	status_set_rebake_attempt(work->status, record->attempt, 0);
 }
 
-/* Their logs go first: a log that no record leads to would stay for ever. */
+/* Remove logs before records: a log without a record would stay for ever. */
 static int queue_forget_logs(struct store *store, const struct turn *turn, struct bakes_ids *old,
 			     struct err *err)
 {
@@ -109,7 +109,7 @@ static int queue_forget_logs(struct store *store, const struct turn *turn, struc
 	return result;
 }
 
-/* Those that the agent has enough later ones of. */
+/* Forget bakes of which the agent has enough later ones. */
 static int queue_forget_old(struct meta *meta, const struct queue_work *work,
 			    const struct bakes_ids *old, struct err *err)
 {
@@ -157,12 +157,12 @@ static int queue_begin(struct queue_slot *slot, const struct turn *turn,
 	return 1;
 }
 
-/* What is heard of a bake while it is made. */
+/* A bake's progress and log while it is made. */
 struct queue_hearing {
 	struct queue_work *work;
 	struct bake_log log;
-	size_t step;       /* the one that the log is at */
-	bool inside;       /* of a line */
+	size_t step;       /* the step whose output the log has now */
+	bool inside;       /* the log is in the middle of a line */
 	const char *phase; /* what is shown, here and below; "" for nothing yet */
 	size_t shown_step;
 	bool shown_cached;
@@ -199,7 +199,7 @@ static void queue_log_step(struct queue_hearing *hearing, const struct status_pr
 	queue_log(hearing, buf_str(&line));
 }
 
-/* Bytes that were pulled, too, are progress, and change nothing that is shown. */
+/* Whether progress changes what is shown: pulled bytes, for example, do not. */
 static bool queue_is_news(struct queue_hearing *hearing, const struct status_progress *progress)
 {
 	if (strcmp(hearing->phase, progress->phase) == 0 && hearing->shown_step == progress->step &&
@@ -259,7 +259,7 @@ static void queue_hear_log(void *ctx, struct str bytes)
 	queue_say_changed(hearing->work->slot->queue, str_of(hearing->work->record.agent_id));
 }
 
-/* From now on others may raise it; NULL: no more. */
+/* Let others raise this cancel from now on; NULL: no longer. */
 static void queue_set_cancel(struct queue_slot *slot, struct cancel *cancel)
 {
 	lock_take(&slot->queue->lock);

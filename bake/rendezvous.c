@@ -29,7 +29,7 @@ static int rendezvous_open_dir(struct store *store, struct err *err)
 	return fd;
 }
 
-/* A socket's address is short and absolute, so the directory goes by descriptor. */
+/* A socket's address is short, so the directory is named by its descriptor, in /proc. */
 static void rendezvous_address(int dirfd, const struct digest *key, struct sockaddr_un *out)
 {
 	char hex[DIGEST_HEX_MAX];
@@ -86,7 +86,7 @@ static int rendezvous_listen(int dirfd, const struct digest *key, struct err *er
 
 	if (fd < 0)
 		return err_os(err, errno, "make a socket");
-	/* Under the lock: what is there belongs to a worker that died. */
+	/* We have the lock, so an existing socket belongs to a worker that died. */
 	if (unlinkat(dirfd, digest_hex(key, hex), 0) < 0 && errno != ENOENT)
 		return err_os(err, errno, "remove a dead worker's socket");
 	rendezvous_address(dirfd, key, &address);

@@ -84,7 +84,7 @@ static int64_t schedule_jitter(const struct schedule_entry *entry, int64_t at_ms
 	return (int64_t)(number % (uint64_t)max);
 }
 
-/* The first time after after_ms, and a while later, but before the one that follows. */
+/* The first time after after_ms, plus jitter, but before the time that follows. */
 static int schedule_set_due(struct schedule_entry *entry, struct err *err)
 {
 	struct cron cron;
@@ -136,7 +136,7 @@ static int schedule_forget_due(struct meta *meta, const struct schedule_entry *e
 	return meta_del(meta, SCHEDULES_DUE, schedule_key(entry, &key), err) < 0 ? -1 : 0;
 }
 
-/* After its due time was set anew; the old one is forgotten. */
+/* Write an entry whose due time was just set; the caller has removed the old one. */
 static int schedule_write(struct meta *meta, const struct schedule_entry *entry, struct err *err)
 {
 	AUTO(json) json_t *due = json_pack("{s:i}", "v", 1);
@@ -224,7 +224,10 @@ static int schedule_resolve(struct meta *meta, const struct schedule_entry *due,
 	return 0;
 }
 
-/* What cannot be rebaked, whose image is no more, is passed over this time. */
+/*
+ * Keep one due time: put the rebake into the queue. An agent that cannot be
+ * rebaked is passed over this time.
+ */
 static int schedule_keep_time(struct schedule *schedule, struct meta *meta,
 			      const struct schedule_entry *due, int64_t now_ms, struct err *err)
 {
@@ -273,7 +276,7 @@ static int schedule_look(const struct schedule *schedule, int64_t *out_due_ms, s
 	return 0;
 }
 
-/* A batch of those that are due. */
+/* Keep a batch of due times. */
 static int schedule_run(struct schedule *schedule, int64_t now_ms, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -292,7 +295,7 @@ static int schedule_run(struct schedule *schedule, int64_t now_ms, struct err *e
 	return found < 0 ? -1 : meta_commit(steal_ptr(&meta), err);
 }
 
-/* Those whose times count from a future that a wrong clock made. */
+/* Entries whose times count from a future that a wrong clock made. */
 struct schedule_wrong {
 	int64_t now_ms;
 	struct schedule_entry *entries; /* owned */
@@ -365,7 +368,7 @@ static int schedule_mend(const struct schedule *schedule, int64_t now_ms, struct
 	return more;
 }
 
-/* Until something changes, or so long. False: at the end. */
+/* Wait until something changes, or for so long. False: at the end. */
 static bool schedule_wait(struct schedule *schedule, int64_t wait_ms)
 {
 	int64_t most = wait_ms < SCHEDULE_LOOK_MS ? wait_ms : SCHEDULE_LOOK_MS;
@@ -389,7 +392,7 @@ static bool schedule_wait(struct schedule *schedule, int64_t wait_ms)
 	return more;
 }
 
-/* Do what is due; how long there is nothing to do then. */
+/* Do what is due; returns how long there is nothing to do then. */
 static int64_t schedule_turn(struct schedule *schedule, int64_t now_ms, bool went_back)
 {
 	struct err err;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shortcut.c - a table a context, a file each; not in LMDB, where a megabyte
- * that may be lost would wait for a sync and for other writers.
+ * shortcut.c - a table for each context, in a file of its own; not in LMDB,
+ * where a megabyte that may well be lost would wait for a sync and for other
+ * writers.
  *
- *	file                     holds
- *	contexts/<dev>-<inode>   head, entries sorted by device and inode
- *	contexts/<ulid>.new      one that is being written
+ * 	file                     holds
+ * 	contexts/<dev>-<inode>   head, entries sorted by device and inode
+ * 	contexts/<ulid>.new      one that is being written
  *
  * A table replaces the one before it by a rename, and carries the sha256 of its
  * entries, so one that a power cut has torn is none. An entry that no bake has
@@ -115,7 +116,7 @@ static bool shortcut_is_same(const struct entry *a, const struct entry *b)
 	       a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
 }
 
-/* No later change can have these stamps. */
+/* Whether any later change would get other stamps than these. */
 static bool shortcut_is_settled(const struct entry *entry)
 {
 	bool coarse = entry->ctime % SECOND_NS == 0;
@@ -305,7 +306,10 @@ static int shortcut_write_known(const struct shortcut *shortcut, size_t at,
 	return shortcut_write(writer, &entry, err);
 }
 
-/* Two sorted lists become one; what was added wins, and of several the last. */
+/*
+ * Merge two sorted lists; an added entry replaces a known one, and of several
+ * added the last stays.
+ */
 static int shortcut_merge(const struct shortcut *shortcut, struct table_writer *writer,
 			  struct err *err)
 {
@@ -393,7 +397,7 @@ static void shortcut_look(int dirfd, const char *name, time_t now, struct shortc
 	}
 }
 
-/* As many go as come: one is written at a time. */
+/* Remove as many tables as were added: one. */
 static void shortcut_sweep(int dirfd)
 {
 	auto_dir DIR *dir = NULL;

@@ -92,7 +92,7 @@ static int source_verify(struct source_entry *entry, struct err *err)
 							       : 0;
 }
 
-/* Open by name, or say why not: what was there a moment ago has changed. */
+/* Open by name. A failure means that what was there a moment ago has changed. */
 static int source_open_name(struct source_entry *entry, struct err *err)
 {
 	entry->fd = openat(entry->dirfd, entry->name, SOURCE_OPEN);

@@ -58,7 +58,7 @@ static bool sources_leads_out(int rootfd, const char *path)
 	return fd < 0 && err.kind == ERR_DENIED;
 }
 
-/* The name itself is there, and leads no further. */
+/* The name exists, but is no directory that leads further. */
 static int sources_refuse_end(int dirfd, const char *path, const struct context_sources *spec,
 			      const char *written, struct err *err)
 {
@@ -106,7 +106,7 @@ static void sources_replace(struct str clean, struct str part, const char *name,
 	(void)snprintf(text, PATH_TEXT_MAX, STR_FMT "%s", STR_ARG(front), name);
 }
 
-/* What follows the part, where it is there, too. */
+/* Append what follows the part, if that exists, too. */
 static void sources_complete(int rootfd, struct str rest, char text[static PATH_TEXT_MAX])
 {
 	auto_buf struct buf whole = BUF_INIT(PATH_TEXT_MAX - 1);

@@ -16,7 +16,7 @@
 
 #define SPEC_CPU_MIN 0.001 /* one thousandth is what limits count */
 #define SPEC_CPU_MAX 4096.0
-#define SPEC_SIZE_MAX_MB ((int64_t)1 << 30) /* a PiB: what fits in bytes without care */
+#define SPEC_SIZE_MAX_MB ((int64_t)1 << 30) /* a PiB, which cannot overflow as bytes */
 #define SPEC_PIDS_MAX 4194304               /* the kernel's own ceiling */
 #define SPEC_EGRESS_MAX 1000                /* names in a list */
 #define SPEC_SECRETS_MAX 1000
@@ -79,7 +79,7 @@ const struct schema spec_image_keys[] = {
 	{NULL},
 };
 
-/* What an image asks for and a bake cannot do yet: refused, since ignoring it lies. */
+/* Refuse what a bake cannot do yet: to ignore it would be a lie. */
 static int spec_refuse_later(const json_t *image, const char *path, struct err *err)
 {
 	json_t *network = json_object_get(image, "network");
@@ -251,7 +251,10 @@ int spec_check_image(const json_t *image, const char *path, struct err *err)
 	return spec_read_image(image, path, &ignored, err);
 }
 
-/* A machine's keys are no bake's; whoever wrote them may think otherwise. */
+/*
+ * Warn of keys that are for an agent's machine and not for the bake, since
+ * their author may expect otherwise.
+ */
 static void spec_warn_unused(json_t *sandbox, const char *path, struct spec *out)
 {
 	char text[256];

@@ -87,8 +87,8 @@ static int state_take_layers(struct state *state, const struct manifest *manifes
 }
 
 /*
- * Readers pair layers with the entries of history that are not empty. A base
- * whose two do not match gets entries that say nothing.
+ * Readers pair layers with the entries of history that are not empty. Where a
+ * base's do not match, entries without content are added.
  */
 static void state_fix_history(struct state *state)
 {
@@ -235,7 +235,7 @@ static size_t state_env_find(const struct state *state, struct str name)
 	return json_array_size(env);
 }
 
-/* A base may name a variable twice: what comes before its last place goes. */
+/* A base may set a variable twice: remove all but the last. */
 static void state_env_unify(struct state *state, struct str name, size_t last)
 {
 	json_t *env = state_env(state);

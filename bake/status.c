@@ -22,7 +22,7 @@
 #define STATUS_ETAG_LEN (STATUS_ETAG_MAX - 1)
 #define STATUS_BODY_AT (STATUS_HEAD_LEN + STATUS_ETAG_LEN + 1) /* of what was its brace */
 
-/* In the order in which a person wants to read it; others follow. */
+/* In an order that is good to read; others follow. */
 static const char *const status_members[] = {
 	"agentId",   "slug",       "version", "status",  "phase", "step",   "digest",   "sizeBytes",
 	"startedAt", "finishedAt", "attempt", "retryAt", "error", "rebake", "previous", "pushes",
@@ -364,7 +364,7 @@ static int status_visit(void *ctx, struct str key, const json_t *status, struct 
 	const struct status_walk *walk = ctx;
 
 	if (!memchr(key.ptr, '/', key.len))
-		return 0; /* the latest version's, which has one of its own */
+		return 0; /* the agent's own entry, a copy of the latest version's */
 	return walk->fn(walk->ctx, status, err);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subst.c - matching piece by piece: a pattern is pieces between stars, and the
- * earliest place for each leaves most room for those that follow; so a pattern
- * that does not match from one place on does from no later one either, once its
- * first piece does, and nothing is ever tried twice.
+ * subst.c - a pattern is pieces between stars. Each piece is matched at its
+ * earliest place, which leaves most room for the rest; so if the first piece
+ * matches somewhere and the rest does not, the rest matches from no later place
+ * either, and nothing is tried twice.
  */
 #include "bake/subst_priv.h"
 

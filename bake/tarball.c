@@ -39,7 +39,7 @@ struct tarball {
 	char piece[TARBALL_PIECE];
 };
 
-/* Compressed by what we do not read; better said now than by whoever unpacks it. */
+/* Refuse a compression that we do not read now, rather than when it is unpacked. */
 static int tarball_check_kind(struct str start, struct err *err)
 {
 	static const struct {
@@ -155,7 +155,7 @@ int tarball_writer_add(struct tarball_writer *writer, struct str bytes, struct e
 	return writer->blob ? blob_writer_add(writer->blob, bytes, err) : 0;
 }
 
-/* What was added is named: 1 the store holds it as a context, 0 not yet, -1. */
+/* Compute the digest of what was added: 1 the store has that context, 0 not yet, -1. */
 static int tarball_writer_name(struct tarball_writer *writer, struct digest *out, struct err *err)
 {
 	if (writer->size == 0)
@@ -194,7 +194,7 @@ static int tarball_read_all(int fd, const struct cancel *cancel, struct tarball_
 	return more;
 }
 
-/* A file that can be read twice is named first. 1 that was all, 0 it must be stored, -1. */
+/* A file that can be read twice is hashed first. 1 the store has it, 0 it must be stored, -1. */
 static int tarball_try(struct store *store, int fd, const struct cancel *cancel, struct digest *out,
 		       struct err *err)
 {

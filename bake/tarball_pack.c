@@ -47,7 +47,7 @@ static int pack_pad(struct pack *pack, uint64_t size, struct err *err)
 static int pack_header(struct pack *pack, char type, struct str name, struct str link, mode_t mode,
 		       uint64_t size, struct err *err)
 {
-	/* What its field does not hold is in a pax record. */
+	/* A size that its field cannot hold is in a pax record. */
 	const struct tar_fields fields = {type, name, link, mode, size <= TAR_OCTAL_MAX ? size : 0};
 	struct tar_header header;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns.c - a ring of agents that have something to do; each has its bakes in
- * order. Who had his turn goes to the ring's end.
+ * turns.c - a ring of the agents that have waiting bakes, each with its bakes
+ * in order. After its turn an agent goes to the ring's end.
  */
 #include "bake/turns.h"
 
@@ -106,7 +106,7 @@ void turns_add(struct turns *turns, const struct turn *turn)
 	turns->waiting++;
 }
 
-/* Whether one that runs must end first. */
+/* Whether a running bake must end first. */
 static bool turns_is_held(const struct turns *turns, const struct turn *turn)
 {
 	for (size_t i = 0; i < turns->running_count; i++) {
@@ -119,7 +119,7 @@ static bool turns_is_held(const struct turns *turns, const struct turn *turn)
 	return false;
 }
 
-/* Whether it is a rebake of what has not been baked: that comes first, though it may wait. */
+/* Whether it is a rebake of a version whose bake still waits: that one comes first. */
 static bool turns_is_early(const struct turns_agent *agent, const struct turn *turn)
 {
 	const struct turns_bake *bake;

@@ -13,7 +13,7 @@
 /* A name of an image, before those of one image are brought together. */
 struct usage_name {
 	struct digest manifest;
-	char *name; /* owned; NULL where it is handed on */
+	char *name; /* owned; NULL once it was handed on */
 	bool tagged;
 };
 
@@ -108,7 +108,7 @@ static int usage_name_compare(const void *a, const void *b)
 	return order ? order : strcmp(left->name, right->name);
 }
 
-/* The first of the names, and the others of the same image; how many they are. */
+/* Add the image of the first name, with all of its names; returns how many there are. */
 static size_t reading_add_image(struct usage_reading *reading, struct usage_name *names,
 				size_t left)
 {
@@ -190,7 +190,10 @@ static int usage_read_records(struct store *store, struct usage *out, struct err
 	struct usage_reading reading = {.out = out};
 	int result;
 
-	/* Records first: what they name is there already, and stays until this ends or longer. */
+	/*
+	 * Open the records' snapshot first: what they name is in the later
+	 * snapshot of blobs, too.
+	 */
 	if (meta_begin(store, META_READ, &meta, err) < 0 ||
 	    account_open(store, document_names, &account, err) < 0)
 		return -1;

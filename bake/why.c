@@ -140,7 +140,7 @@ static int why_name_parents(struct bake *bake, size_t above, const struct why *w
 	return 0;
 }
 
-/* The difference that others explain goes. */
+/* Remove a difference that others explain. */
 static void why_drop(json_t *differences, struct str what)
 {
 	for (size_t i = 0; i < json_array_size(differences); i++) {
@@ -153,7 +153,7 @@ static void why_drop(json_t *differences, struct str what)
 	}
 }
 
-/* Where what is read differs: which of the files do. */
+/* Where the content differs, say which files do. */
 static int why_name_files(struct bake *bake, const struct instruction *ready,
 			  const struct bake_key *key, const json_t *was, json_t *differences,
 			  struct err *err)
@@ -204,7 +204,7 @@ static int why_compare(struct bake *bake, const struct instruction *ready,
 	return why_name_files(bake, ready, key, found, out->differences, err);
 }
 
-/* What is to be said of step bake->step, which may make a layer. 1 it is found, 0 it is not, -1. */
+/* Explain step bake->step, which may make a layer. 1 it is found, 0 it is not, -1. */
 static int why_made(struct bake *bake, struct instruction *ready, size_t *above, struct why *out,
 		    struct err *err)
 {

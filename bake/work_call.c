@@ -42,7 +42,7 @@ void work_call_tell(struct work_call *call, const struct work_progress *progress
 	call_send(call, value);
 }
 
-/* An asker that says anything, or is gone, has left. */
+/* Anything that the asker sends, or its end, means that it has left. */
 static void *call_watch(void *ctx)
 {
 	struct work_call *call = ctx;

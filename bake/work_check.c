@@ -19,7 +19,10 @@
 #define CHECK_LAYERS_MAX ((size_t)1024) /* of a request */
 #define CHECK_THREADS_MAX ((size_t)4)
 
-/* A layer that is collected before or while it is read is no other tar: its entry goes first. */
+/*
+ * A layer that is collected before or while it is read is no wrong tar: it
+ * counts as the same. A collection removes its entry first.
+ */
 static int check_is_there(struct store *store, const struct digest *blob, enum tree_check *out,
 			  struct err *err)
 {
@@ -45,7 +48,7 @@ struct check {
 	struct err why; /* of the first that failed */
 };
 
-/* A disk without room for a second look is no reason to leave the others. */
+/* Lack of room for a second look concerns this layer only: go on with the others. */
 static int check_compare(struct store *store, const struct tree_check_spec *spec,
 			 struct tree_check_result *out, const char **list, struct err *err)
 {

@@ -49,7 +49,7 @@ void work_log_keep_failure(struct store *store, struct hub *hub, const struct di
 	auto_failure struct failure failure = FAILURE_INIT;
 	const struct err cause = *why;
 	char hex[DIGEST_HEX_MAX];
-	struct err ignored; /* the failure itself is what counts */
+	struct err ignored; /* the step's own failure is what counts */
 
 	failure.key = *key;
 	failure.at_ms = clock_now_ms();

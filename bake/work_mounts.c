@@ -32,7 +32,7 @@ static void *work_new_array(size_t count, size_t size)
 	return array;
 }
 
-/* In the step's own log: whoever looks at it sees what it waits for. */
+/* Say in the step's log what it waits for. */
 static void work_say_waiting(void *ctx, const struct cache_spec *spec)
 {
 	const struct gathering *gathering = ctx;
@@ -93,8 +93,9 @@ static int work_copy_from(const struct gathering *gathering, size_t i, struct co
 }
 
 /*
- * A copy: the step sees what its key says even while the context changes, and
- * may write to it where it says rw. A context's files are the image's root's.
+ * Bind a copy, so that the step sees what its key says even while the context
+ * changes, and may write to it with rw. A context's files belong to the image's
+ * root.
  */
 static int work_copy_bind(const struct gathering *gathering, size_t i, int dirfd, const char *name,
 			  struct err *err)
@@ -271,7 +272,7 @@ static bool work_is_variable(const struct task_mount *entry)
 	return entry->secret && entry->mount.env;
 }
 
-/* What a secret sets wins over what the image and ENV say. */
+/* A secret's variable replaces those of the image and of ENV. */
 static bool work_is_hidden(const struct task *task, const char *assignment)
 {
 	for (size_t i = 0; i < task->mount_count; i++) {

@@ -56,15 +56,17 @@ static int pull_from_mirror(struct pull_work *work, const json_t *mirror,
 	return pull_image(work->call->store, &there, out, err);
 }
 
-/* What no other place would change. */
+/* Whether no other place would help. */
 static bool pull_is_ours(const struct err *err)
 {
 	return err->kind == ERR_CANCELLED || err->kind == ERR_FULL || err->kind == ERR_OS ||
 	       err->kind == ERR_LIMIT;
 }
 
-/* The mirrors in their order, then the registry. Of all that failed the first and the last are
- * told. */
+/*
+ * Ask the mirrors in their order, then the registry. The error has the first
+ * and the last failure.
+ */
 static int pull_from_all(struct pull_work *work, const struct pull_spec *spec, struct tag *out,
 			 struct err *err)
 {

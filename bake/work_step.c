@@ -95,7 +95,7 @@ static int work_open_machine(struct step_work *work, struct err *err)
 	return 0;
 }
 
-/* The store is opened behind the door: a rename does not cross mount namespaces. */
+/* Open the store after machine_enter_private(): a rename does not cross mount namespaces. */
 static int work_open(struct step_work *work, struct err *err)
 {
 	struct store_options options = {.path = work->task.store_path,
@@ -120,7 +120,7 @@ static int work_open(struct step_work *work, struct err *err)
 	return 0;
 }
 
-/* What may take long is done with the askers in hearing: they may leave. */
+/* Do what may take long while askers are served: they may leave. */
 static int work_prepare(struct step_work *work, struct err *err)
 {
 	if (machine_sweep(work->store, err) < 0 ||
@@ -143,7 +143,7 @@ static int work_workdir(void *ctx, int rootfd, struct err *err)
 				 machine_first_id(work->machine), err);
 }
 
-/* One that the base only names is made when a command needs it. */
+/* A working directory that the base only names is made when a command needs it. */
 static int work_need_workdir(struct step_work *work, struct err *err)
 {
 	if (machine_has_directory(work->machine, work->task.workdir))
@@ -151,7 +151,7 @@ static int work_need_workdir(struct step_work *work, struct err *err)
 	return machine_as_root(work->machine, work_workdir, work, &work->cancel, err);
 }
 
-/* A command rarely knows that it was a limit that made it fail. */
+/* Add to the error that a limit was hit, since a command rarely says so. */
 static int work_failed(const struct step_work *work, struct err *err)
 {
 	const struct machine_limits *limits = &work->task.limits;
@@ -213,7 +213,7 @@ static int work_do(struct step_work *work, struct err *err)
 	return err_set(err, ERR_INVALID, "ENV needs no worker");
 }
 
-/* Whatever it makes of that: a command may pass over it, and a limit is in no key. */
+/* A full limit fails the step even if the command ignores it, since a limit is in no key. */
 static int work_reached_disk(const struct step_work *work, struct err *err)
 {
 	uint64_t mb = work->task.limits.disk_bytes >> 20;
@@ -274,7 +274,10 @@ static void work_fill_record(struct step_work *work)
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
 	record->linked_bytes = work->diff.linked_bytes;
-	/* Only a layer of the same times may stand in for it, and that needs no cut-off. */
+	/*
+	 * In a reproducible bake only a layer with the same times may stand in,
+	 * and that needs no cut-off.
+	 */
 	if (!work->task.clamp)
 		record->content = work->diff.content;
 }
@@ -317,8 +320,9 @@ static int work_put_record(struct step_work *work, struct meta *meta, struct err
 }
 
 /*
- * Which layer it is, work_put_record() decides. A tree that was placed for nothing is
- * swept, and one that was not placed is made from the blob when it is needed.
+ * work_put_record() decides which layer it is. A tree that was placed in vain
+ * is swept, and one that was not placed is made from the blob when it is
+ * needed.
  */
 static int work_commit(struct step_work *work, int dirfd, const char *name, struct err *err)
 {
@@ -406,7 +410,7 @@ int work_step(void)
 	result = work_receive_task(&work, &err);
 	if (result == 0)
 		result = work_all(&work, &err);
-	/* Before the answer: who has that may count on nothing being left. */
+	/* Before the answer, so that nothing is left when an asker has it. */
 	machine_close(steal_ptr(&work.machine));
 	work_mounts_close(&work.mounts);
 	if (result < 0) {

@@ -16,8 +16,8 @@
 #define WORK_HASTEN_TIMES 10
 
 /*
- * In the child: from here on we are a process that was started with these.
- * Whatever has their numbers is the crew's.
+ * In the child: take the place of a process that was started with these
+ * descriptors; what has their numbers now is the crew's.
  */
 static int work_take_fds(int fds[static PASS_FDS_MAX])
 {
@@ -29,7 +29,7 @@ static int work_take_fds(int fds[static PASS_FDS_MAX])
 	return (int)syscall(SYS_close_range, (unsigned)WORK_FDS_END, ~0U, 0U);
 }
 
-/* In the parent: the asker waits by a pidfd for what is no child of its. */
+/* In the parent: send a pidfd, since the worker is no child of the asker. */
 static int work_tell_pid(pid_t pid, int os)
 {
 	struct crew_answer answer = {.os = os};
@@ -43,7 +43,7 @@ static int work_tell_pid(pid_t pid, int os)
 	return pass_send(WORK_FD_ASKER, &answer, sizeof(answer), &pidfd, answer.os == 0, &ignored);
 }
 
-/* Those that have ended; who still runs when we end is not ours to wait for. */
+/* Reap workers that have ended; those that still run when we end are left to init. */
 static void work_reap(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -51,8 +51,8 @@ static void work_reap(void)
 }
 
 /*
- * Until the next asker comes, or for as long as a worker and its runtime take
- * to start, keep what machine_hasten() begins from ending.
+ * Keep up the effect of machine_hasten() until the next asker comes, or for as
+ * long as a worker and its runtime take to start.
  */
 static void work_hasten(void)
 {
@@ -79,7 +79,7 @@ int work_steps(int (*step)(void))
 			return work_take_fds(fds) < 0 ? 1 : step();
 		for (size_t i = 0; i < PASS_FDS_MAX; i++)
 			auto_close_release(&fds[i]);
-		/* Told first: there is no pidfd of what was reaped. */
+		/* Before reaping: there is no pidfd of a reaped process. */
 		if (work_tell_pid(pid, os) < 0)
 			break;
 		work_reap();

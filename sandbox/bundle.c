@@ -89,7 +89,7 @@ static json_t *bundle_one_mount(const struct bundle_mount *mount)
 			 "source", mount->source, "options", bundle_strings(mount->options, count));
 }
 
-/* A tmpfs of the operator's; where he gives no size, half of the memory as anywhere. */
+/* A tmpfs of the step's mounts; without a size it may take half of the memory, as everywhere. */
 static void bundle_add_tmpfs(const struct machine_mount *tmpfs, json_t *mounts)
 {
 	char size[32] = "";

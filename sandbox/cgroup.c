@@ -43,7 +43,7 @@ static void cgroup_kill_listed(int dirfd)
 	struct err ignored;
 	uint64_t pid;
 
-	/* What does not fit is killed the next time. */
+	/* More than fits is killed by the next call. */
 	if (fd < 0 || (fd_read_all(fd, &text, &ignored) < 0 && ignored.kind != ERR_LIMIT))
 		return;
 	rest = buf_str(&text);
@@ -53,7 +53,7 @@ static void cgroup_kill_listed(int dirfd)
 	}
 }
 
-/* Version 1 has no cgroup.kill: what is frozen while it is killed cannot fork away. */
+/* Version 1 has no cgroup.kill: freeze first, so that nothing forks meanwhile. */
 static void cgroup_kill(int dirfd)
 {
 	if (cgroup_write(dirfd, "cgroup.kill", "1"))

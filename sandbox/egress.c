@@ -2,13 +2,13 @@
 /*
  * egress.c - a machine's connections, from accept to end.
  *
- *	state      holds                     ends by
- *	asking     client, resolver_waiter   a name, or a reset
- *	dialling   client, dial              an upstream socket, or a reset
- *	relaying   client, upstream, relay   both directions closed, or a reset
+ * 	state      holds                     ends by
+ * 	asking     client, resolver_waiter   a name, or a reset
+ * 	dialling   client, dial              an upstream socket, or a reset
+ * 	relaying   client, upstream, relay   both directions closed, or a reset
  *
  * The kernel has accepted a connection before anything is known about its
- * target, so what cannot be reached is told to the client by a reset.
+ * target, so a target that cannot be reached ends in a reset.
  */
 #include "sandbox/egress_priv.h"
 
@@ -170,7 +170,7 @@ static void egress_begin(struct egress_conn *conn)
 		resolver_ask(egress->resolver, name->text, &conn->waiter);
 		return;
 	}
-	/* An address of ours without a name is of a refused kind. */
+	/* Dial the address itself; one of the resolver's range without a name is refused. */
 	egress_add_target(conn, &conn->wanted, false);
 	dial_start(&conn->dial);
 }
@@ -212,7 +212,7 @@ static void egress_on_connection(void *ctx, uint32_t events)
 	if (fd < 0 || getsockname(fd, &wanted.any, &size) < 0)
 		return;
 	egress_add(egress, steal_fd(&fd), &wanted);
-	/* Whoever comes now waits in the backlog. */
+	/* Later connections wait in the backlog. */
 	if (egress->count >= egress->max)
 		loop_unwatch(&egress->loop, &egress->listener);
 }

@@ -151,7 +151,10 @@ struct inner_missing {
 	bool is_file;
 };
 
-/* As the machine's root, inside another mount: what earlier steps left there is hostile. */
+/*
+ * As the machine's root, inside another mount, whose content earlier steps have
+ * written and may be hostile.
+ */
 static int inner_make_missing(void *ctx, int rootfd, struct err *err)
 {
 	const struct inner_missing *missing = ctx;
@@ -236,7 +239,7 @@ int inner_mount(struct inner *inner, int rootfd, struct err *err)
 	return 0;
 }
 
-/* By descriptor: what a command put in a path's place leads nobody anywhere. */
+/* By descriptor, since a command may have replaced the path. */
 void inner_unmount(struct inner *inner)
 {
 	char path[64];

@@ -149,7 +149,7 @@ static bool inner_is_file(const struct machine_mount *mount)
 	       !S_ISDIR(st.st_mode);
 }
 
-/* What every machine mounts itself hides it, or is hidden. */
+/* Refuse targets that every machine's own mounts would hide, or that would hide those. */
 static int inner_check_place(const struct walk *walk, struct err *err)
 {
 	static const char *const ours[] = {"/proc", "/sys", "/dev"};
@@ -177,7 +177,7 @@ static int inner_check_type(const struct walk *walk, bool is_file, struct err *e
 			       : "it is a file, and a directory cannot be mounted there");
 }
 
-/* The directory's twin in the layer, which looks like it. */
+/* Enter the directory of the layer that stands for this one, made with its attributes. */
 static int inner_enter(const struct walk *walk, int dirfd, struct str path, const char *name,
 		       struct err *err)
 {
@@ -205,7 +205,7 @@ static int inner_enter(const struct walk *walk, int dirfd, struct str path, cons
 	return steal_fd(&fd);
 }
 
-/* What another mount has made there is mounted on, or refuses that. */
+/* Make the target itself; one that another mount has made is used. */
 static int inner_make_last(int dirfd, const char *name, bool is_file, struct err *err)
 {
 	if (is_file ? mknodat(dirfd, name, S_IFREG | 0644, 0) < 0 : mkdirat(dirfd, name, 0755) < 0)

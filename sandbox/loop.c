@@ -51,7 +51,10 @@ int loop_watch(struct loop *loop, struct watch *watch, uint32_t events, struct e
 	struct epoll_event event = {.events = events, .data.ptr = watch};
 	int op = watch->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	/* Nothing to wait for: a hangup would be told all the same, again and again. */
+	/*
+	 * With nothing to wait for it is removed, since a hangup would be
+	 * reported again and again.
+	 */
 	if (events == 0) {
 		loop_unwatch(loop, watch);
 		return 0;

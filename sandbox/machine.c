@@ -137,7 +137,7 @@ static int machine_claim(struct machine *machine, struct err *err)
 	return slot_claim(machine->machinesfd, &machine->slot, err);
 }
 
-/* Secrets lie there: it is not swapped out where the kernel can be told so (6.4). */
+/* Mount it so that it is not swapped out, where the kernel can (6.4): secrets lie there. */
 static int machine_mount_memory(const char *path)
 {
 	const unsigned long flags = MS_NOSUID | MS_NODEV;
@@ -164,7 +164,7 @@ static int machine_mount_scratch(struct machine *machine, struct err *err)
 	return 0;
 }
 
-/* More than the disk has at all is no limit. */
+/* A limit above the disk's size needs no volume. */
 static bool machine_wants_volume(const struct machine *machine)
 {
 	struct statvfs fs;
@@ -212,7 +212,10 @@ static int machine_stat_lower(const struct machine *machine, struct stat *out, s
 	return 0;
 }
 
-/* The upper directory is what the machine sees as /, so it starts as that is below. */
+/*
+ * The machine sees the upper directory's attributes as those of /, so it starts
+ * with the ones below.
+ */
 static int machine_make_upper(const struct machine *machine, struct err *err)
 {
 	int ownfd = machine_ownfd(machine);

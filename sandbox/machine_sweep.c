@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_sweep.c - apart from machine.c: who only sweeps loads nothing of a machine's. */
+/*
+ * machine_sweep.c - apart from machine.c, so that a program that only sweeps
+ * does not load a machine's libraries.
+ */
 #include "sandbox/cgroup_priv.h"
 #include "sandbox/machine.h"
 #include "sandbox/slot_priv.h"

@@ -57,8 +57,8 @@ int network_sysfs(const struct network *network, int *out_fd, struct err *err)
 }
 
 /*
- * The resolver always answers, perhaps after the host's own has tried for long;
- * libc's 5 seconds would give up before.
+ * The resolver always answers, but perhaps only after the host's own has tried
+ * for longer than libc's default of 5 seconds.
  */
 struct str network_resolv_conf(const struct network *network)
 {

@@ -54,12 +54,13 @@ static int ovl_set_layer(int fsfd, const char *key, int fd, struct err *err)
 enum ovl_use {
 	OVL_ROOT,  /* a machine writes to it */
 	OVL_VIEW,  /* it has no upper directory */
-	OVL_PROBE, /* only whether it can be made counts */
+	OVL_PROBE, /* only made to see whether it can be */
 };
 
 /*
- * All that could make an upper directory less than the whole difference is
- * off. A probe needs no `volatile`: the end of a read-only mount syncs nothing.
+ * Turn off all that could make an upper directory less than the whole
+ * difference. A probe needs no `volatile`: unmounting a read-only mount syncs
+ * nothing.
  */
 static int ovl_set_options(int fsfd, enum ovl_use use, struct err *err)
 {

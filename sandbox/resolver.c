@@ -110,7 +110,7 @@ static bool resolver_is_reachable(const struct upstream_answer *answer)
 	return false;
 }
 
-/* What an answer means: a name, or why there is none. */
+/* Learn from an answer: the name, or NULL. */
 static struct resolver_name *resolver_learn(struct resolver *resolver,
 					    const struct upstream_answer *answer,
 					    enum dns_rcode *rcode)

@@ -117,7 +117,7 @@ int stack_correct(const struct stack *stack, struct err *err)
 	return 0;
 }
 
-/* What was made for it, if anything was. */
+/* Add the correction of tree i, if there is one. */
 static int stack_add_correction(struct ovl_layers *layers, int ownfd, size_t i, struct err *err)
 {
 	char name[STACK_NAME_MAX];

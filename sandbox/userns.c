@@ -59,9 +59,9 @@ __attribute__((no_sanitize("thread", "address"))) static int userns_hold(void *c
 }
 
 /*
- * A copy of our memory would take longer than all the rest. No signal reaches
- * what shares it but the last one: a handler would run on its small stack, and
- * the kernel's frame alone may be larger than that.
+ * It shares our memory, since a copy would take longer than all the rest. All
+ * signals but SIGKILL are blocked in it: a handler would run on its small
+ * stack, for which the kernel's signal frame alone may be too large.
  */
 static pid_t userns_start(char *stack, pid_t *parent)
 {
@@ -131,7 +131,7 @@ static void userns_clear_line(struct str line, bool is_free[static USERNS_SLOTS]
 	}
 }
 
-/* A file that is not there gives nothing away. */
+/* A missing file gives no ids away. */
 static void userns_clear_given(const char *file, bool is_free[static USERNS_SLOTS])
 {
 	auto_close int fd = open(file, O_RDONLY | O_CLOEXEC);

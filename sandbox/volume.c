@@ -77,7 +77,10 @@ static int volume_no_loop(int os, const char *path, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "%s: %s", path, strerror(os));
 }
 
-/* 1 attached, 0 somebody else was first, -1. Whoever mounts it next is its last user. */
+/*
+ * 1 attached, 0 somebody else was first, -1. The loop device is freed with its
+ * last user, which will be the mount.
+ */
 static int volume_try_loop(const char *path, int imagefd, int *out_fd, struct err *err)
 {
 	const struct loop_config config = {

@@ -67,8 +67,8 @@ static void agent_report(enum report_event event, int value, int limits)
 }
 
 /*
- * The runtime's own input is a pipe, which tools such as rg take for something
- * to read; a command has what it would have anywhere, the machine's /dev/null.
+ * Give the command the machine's /dev/null as input: the runtime's is a pipe,
+ * which tools such as rg would read.
  */
 static void agent_open_input(void)
 {
