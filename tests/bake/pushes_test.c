@@ -4,33 +4,9 @@
 #include "bake/queue.h"
 #include "bake/status_push.h"
 #include "layers/journal.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/records.h"
 
 #define FOR_EVER INT64_MAX
-
-static struct digest named(const char *text)
-{
-	struct digest digest;
-
-	digest_of(str_of(text), &digest);
-	return digest;
-}
-
-static struct meta *begin(const struct store_fixture *fixture)
-{
-	struct meta *meta;
-	struct err err = {0};
-
-	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
-	return meta;
-}
-
-static void end(struct meta *meta)
-{
-	struct err err = {0};
-
-	check_ok(meta_commit(meta, &err), &err);
-}
 
 static void put(struct meta *meta, const char *reference, const char *image, const char *bake_id)
 {
@@ -73,7 +49,7 @@ static void one_that_is_due_goes_before_one_that_waits(void **state)
 {
 	auto_pushes_record struct pushes_record record = {.error = NULL};
 	const struct digest image = named("b");
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 	int64_t next_ms;
 	struct err err = {0};
 
@@ -92,26 +68,26 @@ static void one_that_is_due_goes_before_one_that_waits(void **state)
 		pushes_find_due(meta, 1000, may, drop_const("r.test/b:1"), &record, &next_ms, &err),
 		0);
 	assert_int_equal(next_ms, 1000 + QUEUE_RETRY_MS);
-	end(meta);
+	end_write(meta);
 }
 
 static void one_that_is_done_is_gone(void **state)
 {
 	auto_pushes_record struct pushes_record record = {.error = NULL};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 	struct err err = {0};
 
 	put(meta, "r.test/a:1", "a", "bak_1");
 	settle(meta, ERR_NONE, 1000);
 	assert_int_equal(find_due(meta, FOR_EVER, &record), 0);
 	assert_int_equal(pushes_find(meta, STR("r.test/a:1"), &record, &err), 0);
-	end(meta);
+	end_write(meta);
 }
 
 static void what_fails_in_passing_is_tried_five_times_more(void **state)
 {
 	auto_pushes_record struct pushes_record record = {.error = NULL};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 	int64_t wait_ms = QUEUE_RETRY_MS;
 	struct err err = {0};
 
@@ -128,13 +104,13 @@ static void what_fails_in_passing_is_tried_five_times_more(void **state)
 	assert_true(record.failed);
 	assert_string_equal(json_string_value(json_object_get(record.error, "code")),
 			    "UpstreamFailed");
-	end(meta);
+	end_write(meta);
 }
 
 static void what_would_fail_again_is_not_tried_again(void **state)
 {
 	auto_pushes_record struct pushes_record record = {.error = NULL};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 	struct err err = {0};
 
 	put(meta, "r.test/a:1", "a", "bak_1");
@@ -147,7 +123,7 @@ static void what_would_fail_again_is_not_tried_again(void **state)
 	put(meta, "r.test/a:1", "b", "bak_2");
 	assert_int_equal(find_due(meta, FOR_EVER, &record), 1);
 	assert_int_equal(record.attempt, 0);
-	end(meta);
+	end_write(meta);
 }
 
 static void a_later_image_takes_the_place_of_one_that_is_under_way(void **state)
@@ -155,7 +131,7 @@ static void a_later_image_takes_the_place_of_one_that_is_under_way(void **state)
 	auto_pushes_record struct pushes_record first = {.error = NULL};
 	auto_pushes_record struct pushes_record record = {.error = NULL};
 	const struct digest later = named("b");
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 	struct err why = {0};
 	struct err err = {0};
 
@@ -169,7 +145,7 @@ static void a_later_image_takes_the_place_of_one_that_is_under_way(void **state)
 	check_ok(pushes_settle(meta, &first, &why, 1000, &err), &err);
 	assert_int_equal(find_due(meta, FOR_EVER, &record), 1);
 	assert_int_equal(record.attempt, 0);
-	end(meta);
+	end_write(meta);
 }
 
 /* A version of an agent whose bake made that image, which goes to r.test/a:1. The bake's id. */
@@ -226,7 +202,7 @@ static void check_last_event(struct meta *meta, const char *type)
 static void a_version_says_how_its_pushes_go(void **state)
 {
 	AUTO(bakes_record) struct bakes_record bake = {0};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 
 	bear(meta, 1, "a", &bake);
 	check_told(meta, 1, "pushing");
@@ -236,26 +212,26 @@ static void a_version_says_how_its_pushes_go(void **state)
 	settle(meta, ERR_NONE, 7000);
 	check_told(meta, 1, "pushed");
 	check_last_event(meta, "image.pushed");
-	end(meta);
+	end_write(meta);
 }
 
 static void one_that_fails_for_good_says_why(void **state)
 {
 	AUTO(bakes_record) struct bakes_record bake = {0};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 
 	bear(meta, 1, "a", &bake);
 	settle(meta, ERR_DENIED, 1000);
 	check_told(meta, 1, "failed");
 	check_last_event(meta, "image.pushFailed");
-	end(meta);
+	end_write(meta);
 }
 
 static void what_another_version_pushes_instead_is_replaced(void **state)
 {
 	AUTO(bakes_record) struct bakes_record first = {0};
 	AUTO(bakes_record) struct bakes_record second = {0};
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 
 	bear(meta, 1, "a", &first);
 	bear(meta, 2, "b", &second);
@@ -264,7 +240,7 @@ static void what_another_version_pushes_instead_is_replaced(void **state)
 	settle(meta, ERR_NONE, 1000);
 	check_told(meta, 1, "replaced");
 	check_told(meta, 2, "pushed");
-	end(meta);
+	end_write(meta);
 }
 
 static void a_status_tells_the_pushes_of_each_bake(void **state)

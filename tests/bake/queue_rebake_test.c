@@ -2,44 +2,14 @@
 #include "bake/status_push.h"
 #include "tests/bake/workshop.h"
 
-#define EVENTS_MAX ((size_t)2048)
 #define BORN "image.baking image.ready "
-
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
-static void check_events(struct workshop *workshop, const char *expected)
-{
-	char events[EVENTS_MAX];
-
-	assert_string_equal(workshop_events(workshop, events, sizeof(events)), expected);
-}
-
-static void check_image(const json_t *image, const char *name)
-{
-	struct digest digest = workshop_image(name);
-	char text[DIGEST_TEXT_MAX];
-
-	assert_string_equal(text_of(image, "digest"), digest_format(&digest, text));
-}
-
-static void ended(struct workshop *workshop, enum bakes_state state)
-{
-	struct bakes_record record = workshop_wait(workshop, 1, state);
-
-	bakes_record_done(&record);
-}
 
 /* An agent whose first version has its image. */
 static void bear(struct workshop *workshop)
 {
 	workshop_start(workshop, 2);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 }
 
 static struct queue_ticket rebake(struct workshop *workshop)
@@ -66,21 +36,22 @@ static void the_old_image_serves_until_there_is_another(void **state)
 	assert_false(ticket.joined);
 	workshop_wait_made(workshop, 2);
 	during = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(during, "status"), "ready");
-	check_image(during, "first");
-	assert_string_equal(text_of(json_object_get(during, "rebake"), "status"), "baking");
-	assert_string_equal(text_of(json_object_get(during, "rebake"), "phase"), "running");
-	assert_string_equal(text_of(json_object_get(during, "rebake"), "bakeId"), ticket.bake_id);
+	assert_string_equal(workshop_text(during, "status"), "ready");
+	workshop_check_image(during, "first");
+	assert_string_equal(workshop_text(json_object_get(during, "rebake"), "status"), "baking");
+	assert_string_equal(workshop_text(json_object_get(during, "rebake"), "phase"), "running");
+	assert_string_equal(workshop_text(json_object_get(during, "rebake"), "bakeId"),
+			    ticket.bake_id);
 	workshop_open_gate(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	after = workshop_status(workshop, 1, 0);
-	check_image(after, "second");
-	check_image(json_object_get(after, "previous"), "first");
-	assert_string_equal(text_of(json_object_get(after, "rebake"), "status"), "ready");
+	workshop_check_image(after, "second");
+	workshop_check_image(json_object_get(after, "previous"), "first");
+	assert_string_equal(workshop_text(json_object_get(after, "rebake"), "status"), "ready");
 	assert_true(workshop->made[1].rebake);
 	assert_true(digest_equal(&workshop->made[1].previous, &first));
 	assert_false(workshop->made[1].has_base); /* it is asked for again */
-	check_events(workshop, BORN "image.rebaking image.rebaked");
+	workshop_check_events(workshop, BORN "image.rebaking image.rebaked");
 }
 
 static void an_equal_image_is_unchanged(void **state)
@@ -90,12 +61,13 @@ static void an_equal_image_is_unchanged(void **state)
 
 	bear(workshop);
 	(void)rebake(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	status = workshop_status(workshop, 1, 0);
-	check_image(status, "first");
+	workshop_check_image(status, "first");
 	assert_null(json_object_get(status, "previous"));
-	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "unchanged");
-	check_events(workshop, BORN "image.rebaking image.unchanged");
+	assert_string_equal(workshop_text(json_object_get(status, "rebake"), "status"),
+			    "unchanged");
+	workshop_check_events(workshop, BORN "image.rebaking image.unchanged");
 }
 
 static void a_rebake_that_fails_takes_nothing_away(void **state)
@@ -107,15 +79,15 @@ static void a_rebake_that_fails_takes_nothing_away(void **state)
 	bear(workshop);
 	workshop_fail(workshop, ERR_STEP, true);
 	(void)rebake(workshop);
-	ended(workshop, BAKES_FAILED);
+	workshop_ended(workshop, 1, BAKES_FAILED);
 	status = workshop_status(workshop, 1, 0);
 	last = json_object_get(status, "rebake");
-	assert_string_equal(text_of(status, "status"), "ready");
-	check_image(status, "first");
+	assert_string_equal(workshop_text(status, "status"), "ready");
+	workshop_check_image(status, "first");
 	assert_null(json_object_get(status, "error"));
-	assert_string_equal(text_of(last, "status"), "failed");
-	assert_string_equal(text_of(json_object_get(last, "error"), "code"), "StepFailed");
-	check_events(workshop, BORN "image.rebaking image.rebakeFailed");
+	assert_string_equal(workshop_text(last, "status"), "failed");
+	assert_string_equal(workshop_text(json_object_get(last, "error"), "code"), "StepFailed");
+	workshop_check_events(workshop, BORN "image.rebaking image.rebakeFailed");
 }
 
 static void a_rebake_that_waits_leaves_the_image_ready(void **state)
@@ -128,22 +100,23 @@ static void a_rebake_that_waits_leaves_the_image_ready(void **state)
 	bear(workshop);
 	workshop_fail(workshop, ERR_REMOTE, false);
 	(void)rebake(workshop);
-	ended(workshop, BAKES_WAITING);
+	workshop_ended(workshop, 1, BAKES_WAITING);
 	status = workshop_status(workshop, 1, 0);
 	last = json_object_get(status, "rebake");
-	assert_string_equal(text_of(status, "status"), "ready");
+	assert_string_equal(workshop_text(status, "status"), "ready");
 	assert_null(json_object_get(status, "retryAt"));
-	assert_string_equal(text_of(last, "status"), "baking");
-	assert_string_equal(text_of(last, "phase"), "waiting");
-	assert_string_equal(text_of(last, "retryAt"), "2023-11-14T22:13:25.000Z");
-	assert_string_equal(text_of(json_object_get(last, "error"), "code"), "UpstreamFailed");
+	assert_string_equal(workshop_text(last, "status"), "baking");
+	assert_string_equal(workshop_text(last, "phase"), "waiting");
+	assert_string_equal(workshop_text(last, "retryAt"), "2023-11-14T22:13:25.000Z");
+	assert_string_equal(workshop_text(json_object_get(last, "error"), "code"),
+			    "UpstreamFailed");
 	assert_int_equal(json_integer_value(json_object_get(last, "attempt")), 1);
 	workshop_fail(workshop, ERR_NONE, false);
 	workshop_pass_ms(workshop, 5000);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	after = workshop_status(workshop, 1, 0);
 	last = json_object_get(after, "rebake");
-	assert_string_equal(text_of(last, "status"), "unchanged");
+	assert_string_equal(workshop_text(last, "status"), "unchanged");
 	assert_null(json_object_get(last, "error"));
 	assert_null(json_object_get(last, "retryAt"));
 }
@@ -165,9 +138,9 @@ static void a_second_rebake_joins_the_first(void **state)
 	assert_string_equal(second.bake_id, first.bake_id);
 	assert_string_equal(third.bake_id, first.bake_id);
 	workshop_open_gate(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	assert_false(rebake(workshop).joined);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void rebakes_of_two_versions_follow_each_other(void **state)
@@ -191,7 +164,7 @@ static void rebakes_of_two_versions_follow_each_other(void **state)
 	assert_true(workshop->made[3].rebake);
 	assert_int_equal(workshop->running_most, 2);
 	workshop_open_gate(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void a_failed_version_gets_its_image_by_a_rebake(void **state)
@@ -203,20 +176,20 @@ static void a_failed_version_gets_its_image_by_a_rebake(void **state)
 	workshop_fail(workshop, ERR_STEP, true);
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, BAKES_FAILED);
+	workshop_ended(workshop, 1, BAKES_FAILED);
 	workshop_fail(workshop, ERR_NONE, false);
 	workshop_hold(workshop);
 	(void)rebake(workshop);
 	workshop_wait_made(workshop, 2);
 	during = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(during, "status"), "baking");
+	assert_string_equal(workshop_text(during, "status"), "baking");
 	workshop_open_gate(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	after = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(after, "status"), "ready");
+	assert_string_equal(workshop_text(after, "status"), "ready");
 	assert_null(json_object_get(after, "previous"));
-	check_events(workshop, "image.baking image.failed image.rebaking image.ready "
-			       "image.rebaked");
+	workshop_check_events(workshop, "image.baking image.failed image.rebaking image.ready "
+					"image.rebaked");
 }
 
 static void a_cancelled_rebake_leaves_the_image_ready(void **state)
@@ -231,11 +204,11 @@ static void a_cancelled_rebake_leaves_the_image_ready(void **state)
 	ticket = rebake(workshop);
 	workshop_wait_made(workshop, 2);
 	check_ok(queue_cancel(workshop->queue, str_of(ticket.bake_id), &err), &err);
-	ended(workshop, BAKES_CANCELLED);
+	workshop_ended(workshop, 1, BAKES_CANCELLED);
 	status = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(status, "status"), "ready");
-	assert_string_equal(text_of(json_object_get(status, "rebake"), "status"), "failed");
-	check_events(workshop, BORN "image.rebaking bake.cancelled image.rebakeFailed");
+	assert_string_equal(workshop_text(status, "status"), "ready");
+	assert_string_equal(workshop_text(json_object_get(status, "rebake"), "status"), "failed");
+	workshop_check_events(workshop, BORN "image.rebaking bake.cancelled image.rebakeFailed");
 }
 
 static void a_rollback_puts_the_image_before_the_last_rebake_back(void **state)
@@ -249,13 +222,13 @@ static void a_rollback_puts_the_image_before_the_last_rebake_back(void **state)
 	bear(workshop);
 	workshop_set_image(workshop, "second");
 	(void)rebake(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err);
 	assert_true(digest_equal(&digest, &first));
 	status = workshop_status(workshop, 1, 0);
-	check_image(status, "first");
+	workshop_check_image(status, "first");
 	assert_int_equal(workshop->restored, 1);
-	check_events(workshop, BORN "image.rebaking image.rebaked image.rebaked");
+	workshop_check_events(workshop, BORN "image.rebaking image.rebaked image.rebaked");
 	check_err(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err,
 		  ERR_CONFLICT);
 }
@@ -272,11 +245,11 @@ static void a_rollback_pushes_the_image_that_it_puts_back(void **state)
 	bear(workshop);
 	workshop_set_image(workshop, "second");
 	(void)rebake(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &digest, &err), &err);
 	assert_int_equal(workshop->pushed_again, 1);
 	status = workshop_status(workshop, 1, 0);
-	check_image(json_array_get(json_object_get(status, "pushes"), 0), "first");
+	workshop_check_image(json_array_get(json_object_get(status, "pushes"), 0), "first");
 }
 
 static void what_a_rebake_is_at_is_shown_after_a_push_of_its_version(void **state)
@@ -308,9 +281,10 @@ static void what_a_rebake_is_at_is_shown_after_a_push_of_its_version(void **stat
 	json_decref(status);
 	workshop->ear->progress(workshop->ear->ctx, &progress);
 	status = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(json_object_get(status, "rebake"), "phase"), "exporting");
-	assert_string_equal(text_of(json_array_get(json_object_get(status, "pushes"), 0), "status"),
-			    "pushed");
+	assert_string_equal(workshop_text(json_object_get(status, "rebake"), "phase"), "exporting");
+	assert_string_equal(
+		workshop_text(json_array_get(json_object_get(status, "pushes"), 0), "status"),
+		"pushed");
 	workshop_open_gate(workshop);
 	bakes_record_done(&record);
 }
@@ -324,15 +298,15 @@ static void a_version_stands_on_the_base_that_was_rolled_back_to(void **state)
 
 	workshop_start(workshop, 1);
 	workshop_put_base(workshop, 1, 1, "debian:12");
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_set_image(workshop, "second");
 	workshop_set_base(workshop, "moved");
 	(void)rebake(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &ignored, &err), &err);
 	workshop_put_base(workshop, 1, 2, "debian:12");
 	workshop_wait_made(workshop, 3);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	assert_true(workshop->made[2].has_base);
 	assert_true(digest_equal(&workshop->made[2].base, &base));
 }
@@ -344,17 +318,17 @@ static void a_version_stands_on_the_base_of_a_rebake(void **state)
 
 	workshop_start(workshop, 1);
 	workshop_put_base(workshop, 1, 1, "debian:12");
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_set_image(workshop, "second");
 	workshop_set_base(workshop, "moved");
 	(void)rebake(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_fail(workshop, ERR_STEP, true);
 	workshop_put_base(workshop, 1, 2, "debian:12");
-	ended(workshop, BAKES_FAILED);
+	workshop_ended(workshop, 1, BAKES_FAILED);
 	workshop_put_base(workshop, 1, 3, "debian:12");
 	workshop_wait_made(workshop, 4);
-	ended(workshop, BAKES_FAILED);
+	workshop_ended(workshop, 1, BAKES_FAILED);
 	assert_true(workshop->made[2].has_base);
 	assert_true(digest_equal(&workshop->made[2].base, &moved));
 	assert_true(digest_equal(&workshop->made[3].base, &moved));
@@ -372,14 +346,14 @@ static void an_images_times_are_those_of_the_bake_that_made_it(void **state)
 	workshop_pass_ms(workshop, 60000);
 	workshop_set_image(workshop, "second");
 	(void)rebake(workshop);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	rebaked = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(rebaked, "startedAt"), "2023-11-14T22:14:20.000Z");
-	assert_string_equal(text_of(rebaked, "finishedAt"), "2023-11-14T22:14:20.000Z");
+	assert_string_equal(workshop_text(rebaked, "startedAt"), "2023-11-14T22:14:20.000Z");
+	assert_string_equal(workshop_text(rebaked, "finishedAt"), "2023-11-14T22:14:20.000Z");
 	check_ok(queue_rollback(workshop->queue, workshop_agent(1), &ignored, &err), &err);
 	rolled_back = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(rolled_back, "startedAt"), "2023-11-14T22:13:20.000Z");
-	assert_string_equal(text_of(rolled_back, "finishedAt"), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(workshop_text(rolled_back, "startedAt"), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(workshop_text(rolled_back, "finishedAt"), "2023-11-14T22:13:20.000Z");
 }
 
 static void there_is_nothing_to_roll_back_to_before_a_rebake(void **state)
@@ -421,7 +395,7 @@ static void a_rebake_is_taken_up_after_a_restart(void **state)
 	workshop_start(workshop, 1);
 	record = workshop_wait(workshop, 1, BAKES_UNCHANGED);
 	assert_string_equal(record.id, ticket.bake_id);
-	check_events(workshop, BORN "image.rebaking image.unchanged");
+	workshop_check_events(workshop, BORN "image.rebaking image.unchanged");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workshop_open, workshop_close)

@@ -2,43 +2,12 @@
 #include "bake/bake_log.h"
 #include "tests/bake/workshop.h"
 
-#define EVENTS_MAX ((size_t)2048)
-
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
 static void check_status(struct workshop *workshop, int agent, int64_t version,
 			 const char *expected)
 {
 	AUTO(json) json_t *status = workshop_status(workshop, agent, version);
 
-	assert_string_equal(text_of(status, "status"), expected);
-}
-
-static void check_events(struct workshop *workshop, const char *expected)
-{
-	char events[EVENTS_MAX];
-
-	assert_string_equal(workshop_events(workshop, events, sizeof(events)), expected);
-}
-
-static void check_image(const json_t *status, const char *name)
-{
-	struct digest digest = workshop_image(name);
-	char text[DIGEST_TEXT_MAX];
-
-	assert_string_equal(text_of(status, "digest"), digest_format(&digest, text));
-}
-
-static void ended(struct workshop *workshop, int agent, enum bakes_state state)
-{
-	struct bakes_record record = workshop_wait(workshop, agent, state);
-
-	bakes_record_done(&record);
+	assert_string_equal(workshop_text(status, "status"), expected);
 }
 
 static void a_version_is_baked_behind_its_callers_back(void **state)
@@ -51,14 +20,14 @@ static void a_version_is_baked_behind_its_callers_back(void **state)
 	workshop_put(workshop, 1, 1);
 	record = workshop_wait(workshop, 1, BAKES_READY);
 	status = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(status, "status"), "ready");
-	check_image(status, "first");
+	assert_string_equal(workshop_text(status, "status"), "ready");
+	workshop_check_image(status, "first");
 	assert_int_equal(json_integer_value(json_object_get(status, "sizeBytes")), 100);
-	assert_string_equal(text_of(status, "finishedAt"), "2023-11-14T22:13:20.000Z");
+	assert_string_equal(workshop_text(status, "finishedAt"), "2023-11-14T22:13:20.000Z");
 	assert_int_equal(record.attempt, 1);
 	assert_int_equal(record.cached_steps, 2);
 	assert_int_equal(workshop->published, 1);
-	check_events(workshop, "image.baking image.ready");
+	workshop_check_events(workshop, "image.baking image.ready");
 }
 
 static void a_version_without_an_image_is_none_and_bakes_nothing(void **state)
@@ -70,7 +39,7 @@ static void a_version_without_an_image_is_none_and_bakes_nothing(void **state)
 	workshop_start(workshop, 1);
 	workshop_put_base(workshop, 1, 1, "");
 	check_status(workshop, 1, 1, "none");
-	check_events(workshop, "");
+	workshop_check_events(workshop, "");
 	check_err(queue_rebake(workshop->queue, workshop_agent(1), 0, &ticket, &err), &err,
 		  ERR_CONFLICT);
 }
@@ -90,9 +59,9 @@ static void a_bake_whose_version_was_never_appended_never_was(void **state)
 	check_ok(queue_put(workshop->queue, meta, &put, &err), &err);
 	meta_abort(meta);
 	workshop_put(workshop, 2, 1);
-	ended(workshop, 2, BAKES_READY);
+	workshop_ended(workshop, 2, BAKES_READY);
 	assert_int_equal(workshop->made_count, 1);
-	check_events(workshop, "image.baking image.ready");
+	workshop_check_events(workshop, "image.baking image.ready");
 }
 
 static void no_more_run_at_once_than_may(void **state)
@@ -109,7 +78,7 @@ static void no_more_run_at_once_than_may(void **state)
 		workshop_wait_made(workshop, i);
 	}
 	workshop_open_gate(workshop);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	assert_int_equal(workshop->running_most, 2);
 }
 
@@ -128,7 +97,7 @@ static void agents_take_turns(void **state)
 	workshop_put(workshop, 3, 1);
 	workshop_open_gate(workshop);
 	workshop_wait_made(workshop, 6);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	for (size_t i = 0; i < 6; i++)
 		assert_string_equal(workshop->made[i].agent_id, workshop_agent(expected[i]).ptr);
 }
@@ -145,10 +114,10 @@ static void a_newer_version_cancels_no_older_one(void **state)
 	check_status(workshop, 1, 1, "baking");
 	check_status(workshop, 1, 0, "baking");
 	workshop_open_gate(workshop);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_status(workshop, 1, 1, "ready");
 	check_status(workshop, 1, 2, "ready");
-	check_events(workshop, "image.baking image.baking image.ready image.ready");
+	workshop_check_events(workshop, "image.baking image.baking image.ready image.ready");
 }
 
 static void readers_see_the_step_that_runs(void **state)
@@ -163,12 +132,12 @@ static void readers_see_the_step_that_runs(void **state)
 	workshop_wait_made(workshop, 1);
 	status = workshop_status(workshop, 1, 0);
 	step = json_object_get(status, "step");
-	assert_string_equal(text_of(status, "phase"), "running");
+	assert_string_equal(workshop_text(status, "phase"), "running");
 	assert_int_equal(json_integer_value(json_object_get(step, "n")), 2);
 	assert_int_equal(json_integer_value(json_object_get(step, "of")), 3);
-	assert_string_equal(text_of(step, "text"), "RUN make");
+	assert_string_equal(workshop_text(step, "text"), "RUN make");
 	workshop_open_gate(workshop);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_status(workshop, 1, 0, "ready");
 }
 
@@ -212,8 +181,9 @@ static void what_failed_in_passing_is_tried_five_times_more(void **state)
 	assert_int_equal(last.attempt, 6);
 	assert_int_equal(workshop->made_count, 6);
 	status = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(json_object_get(status, "error"), "code"), "UpstreamFailed");
-	check_events(workshop, "image.baking image.failed");
+	assert_string_equal(workshop_text(json_object_get(status, "error"), "code"),
+			    "UpstreamFailed");
+	workshop_check_events(workshop, "image.baking image.failed");
 }
 
 static void who_waits_for_another_attempt_says_until_when(void **state)
@@ -225,15 +195,15 @@ static void who_waits_for_another_attempt_says_until_when(void **state)
 	workshop_fail(workshop, ERR_FULL, false);
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, 1, BAKES_WAITING);
+	workshop_ended(workshop, 1, BAKES_WAITING);
 	status = workshop_status(workshop, 1, 0);
-	assert_string_equal(text_of(status, "status"), "baking");
-	assert_string_equal(text_of(status, "phase"), "waiting");
-	assert_string_equal(text_of(status, "retryAt"), "2023-11-14T22:13:25.000Z");
-	assert_string_equal(text_of(json_object_get(status, "error"), "code"), "StoreFull");
+	assert_string_equal(workshop_text(status, "status"), "baking");
+	assert_string_equal(workshop_text(status, "phase"), "waiting");
+	assert_string_equal(workshop_text(status, "retryAt"), "2023-11-14T22:13:25.000Z");
+	assert_string_equal(workshop_text(json_object_get(status, "error"), "code"), "StoreFull");
 	workshop_fail(workshop, ERR_NONE, false);
 	workshop_pass_ms(workshop, 5000);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	after = workshop_status(workshop, 1, 0);
 	assert_null(json_object_get(after, "error"));
 	assert_null(json_object_get(after, "retryAt"));
@@ -254,13 +224,13 @@ static void what_would_fail_again_is_not_tried(void **state)
 	status = workshop_status(workshop, 1, 0);
 	error = json_object_get(status, "error");
 	assert_int_equal(record.attempt, 1);
-	assert_string_equal(text_of(status, "status"), "failed");
-	assert_string_equal(text_of(error, "code"), "StepFailed");
+	assert_string_equal(workshop_text(status, "status"), "failed");
+	assert_string_equal(workshop_text(error, "code"), "StepFailed");
 	assert_int_equal(json_integer_value(json_object_get(error, "step")), 2);
 	assert_int_equal(json_integer_value(json_object_get(error, "exitCode")), 3);
-	assert_string_equal(text_of(error, "logTail"), "no such file\n");
+	assert_string_equal(workshop_text(error, "logTail"), "no such file\n");
 	assert_true(json_is_true(json_object_get(error, "terminal")));
-	check_events(workshop, "image.baking image.failed");
+	workshop_check_events(workshop, "image.baking image.failed");
 }
 
 static void an_image_that_cannot_be_published_is_made_again(void **state)
@@ -272,8 +242,8 @@ static void an_image_that_cannot_be_published_is_made_again(void **state)
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
 	record = workshop_wait(workshop, 1, BAKES_WAITING);
-	assert_string_equal(text_of(record.error, "code"), "StoreFull");
-	check_events(workshop, "image.baking");
+	assert_string_equal(workshop_text(record.error, "code"), "StoreFull");
+	workshop_check_events(workshop, "image.baking");
 }
 
 static void a_bake_in_the_queue_is_cancelled_at_once(void **state)
@@ -292,9 +262,9 @@ static void a_bake_in_the_queue_is_cancelled_at_once(void **state)
 	check_status(workshop, 2, 0, "failed");
 	check_err(queue_cancel(workshop->queue, str_of(record.id), &err), &err, ERR_CONFLICT);
 	workshop_open_gate(workshop);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_put(workshop, 1, 2);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	assert_int_equal(workshop->made_count, 2);
 }
 
@@ -312,9 +282,9 @@ static void a_running_bake_is_cancelled_soon(void **state)
 	record = workshop_wait(workshop, 1, BAKES_RUNNING);
 	check_ok(queue_cancel(workshop->queue, str_of(record.id), &err), &err);
 	last = workshop_wait(workshop, 1, BAKES_CANCELLED);
-	assert_string_equal(text_of(last.error, "code"), "Cancelled");
+	assert_string_equal(workshop_text(last.error, "code"), "Cancelled");
 	check_status(workshop, 1, 0, "failed");
-	check_events(workshop, "image.baking bake.cancelled image.failed");
+	workshop_check_events(workshop, "image.baking bake.cancelled image.failed");
 }
 
 static void only_a_bake_that_is_there_can_be_cancelled(void **state)
@@ -326,7 +296,7 @@ static void only_a_bake_that_is_there_can_be_cancelled(void **state)
 	check_err(queue_cancel(workshop->queue, STR("bak_01jd0000000000000000000000"), &err), &err,
 		  ERR_NOT_FOUND);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 }
 
 static void a_new_version_stands_on_its_predecessors_base(void **state)
@@ -336,16 +306,16 @@ static void a_new_version_stands_on_its_predecessors_base(void **state)
 
 	workshop_start(workshop, 1);
 	workshop_put_base(workshop, 1, 1, "debian:12");
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_put_base(workshop, 1, 2, "debian:12");
 	workshop_wait_made(workshop, 2);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_put_base(workshop, 1, 3, "debian:13");
 	workshop_wait_made(workshop, 3);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_put_base(workshop, 1, 4, "debian:12");
 	workshop_wait_made(workshop, 4);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	assert_false(workshop->made[0].has_base);
 	assert_true(workshop->made[1].has_base);
 	assert_true(digest_equal(&workshop->made[1].base, &base));
@@ -363,12 +333,12 @@ static void what_runs_is_put_back_when_the_daemon_stops(void **state)
 	workshop_put(workshop, 2, 1);
 	workshop_wait_made(workshop, 1);
 	workshop_stop(workshop, 0);
-	ended(workshop, 1, BAKES_QUEUED);
-	check_events(workshop, "image.baking image.baking");
+	workshop_ended(workshop, 1, BAKES_QUEUED);
+	workshop_check_events(workshop, "image.baking image.baking");
 	workshop_open_gate(workshop);
 	workshop_start(workshop, 1);
-	ended(workshop, 1, BAKES_READY);
-	ended(workshop, 2, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 2, BAKES_READY);
 	assert_int_equal(workshop->made[1].attempt, 1); /* none was lost */
 }
 
@@ -397,10 +367,10 @@ static void what_was_to_be_cancelled_is_so_after_a_kill(void **state)
 	workshop_stop(workshop, 0);
 	leave_cancelling(workshop);
 	workshop_start(workshop, 1);
-	ended(workshop, 1, BAKES_CANCELLED);
+	workshop_ended(workshop, 1, BAKES_CANCELLED);
 	check_status(workshop, 1, 0, "failed");
 	assert_int_equal(workshop->made_count, 1);
-	check_events(workshop, "image.baking bake.cancelled image.failed");
+	workshop_check_events(workshop, "image.baking bake.cancelled image.failed");
 }
 
 static int count_bake(void *ctx, const struct bakes_record *record, struct err *err)
@@ -429,7 +399,7 @@ static void old_bakes_go_and_their_logs(void **state)
 		workshop_put(workshop, 1, version);
 		workshop_wait_made(workshop, (size_t)version);
 	}
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	check_ok(meta_begin(workshop->fixture->store, META_READ, &meta, &err), &err);
 	check_ok(bakes_each(meta, workshop_agent(1), STR(""), count_bake, &count, &err), &err);
 	assert_int_equal(count, BAKES_KEPT);
@@ -449,8 +419,8 @@ static void who_has_time_lets_what_runs_end(void **state)
 	workshop_wait_made(workshop, 1);
 	workshop_let_go(workshop, 1);
 	workshop_stop(workshop, 50000);
-	ended(workshop, 1, BAKES_READY);
-	ended(workshop, 2, BAKES_QUEUED);
+	workshop_ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 2, BAKES_QUEUED);
 }
 
 static void what_waits_for_another_attempt_waits_over_a_restart(void **state)
@@ -460,15 +430,15 @@ static void what_waits_for_another_attempt_waits_over_a_restart(void **state)
 	workshop_fail(workshop, ERR_REMOTE, false);
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, 1, BAKES_WAITING);
+	workshop_ended(workshop, 1, BAKES_WAITING);
 	workshop_stop(workshop, 0);
 	workshop_fail(workshop, ERR_NONE, false);
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 2, 1); /* it goes first, though it came later */
-	ended(workshop, 2, BAKES_READY);
-	ended(workshop, 1, BAKES_WAITING);
+	workshop_ended(workshop, 2, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_WAITING);
 	workshop_pass_ms(workshop, 5000);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 }
 
 static void bakes_are_counted_by_how_they_ended(void **state)
@@ -478,10 +448,10 @@ static void bakes_are_counted_by_how_they_ended(void **state)
 
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, 1, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	workshop_fail(workshop, ERR_STEP, true);
 	workshop_put(workshop, 2, 1);
-	ended(workshop, 2, BAKES_FAILED);
+	workshop_ended(workshop, 2, BAKES_FAILED);
 	workshop_hold(workshop);
 	workshop_put(workshop, 3, 1);
 	workshop_put(workshop, 3, 2);

@@ -10,13 +10,6 @@
 #define DAILY "0 3 * * *"
 #define TO_FIRST_MS (4 * HOUR_MS + 46 * MINUTE_MS + (int64_t)40 * 1000)
 
-static void ended(struct workshop *workshop, enum bakes_state state)
-{
-	struct bakes_record record = workshop_wait(workshop, 1, state);
-
-	bakes_record_done(&record);
-}
-
 static struct schedule *begin(struct workshop *workshop)
 {
 	struct schedule *schedule;
@@ -52,7 +45,7 @@ static void bear(struct workshop *workshop, const char *cron, int64_t jitter_ms)
 {
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	put(workshop, cron, jitter_ms);
 }
 
@@ -98,7 +91,7 @@ static void a_rebake_comes_at_its_time_and_not_before(void **state)
 	workshop_pass_ms(workshop, 1);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
 	assert_int_equal(next_ms(workshop) - workshop->now_ms, DAY_MS);
@@ -114,14 +107,14 @@ static void a_thread_that_waits_hears_of_a_new_time(void **state)
 
 	workshop_start(workshop, 1);
 	workshop_put(workshop, 1, 1);
-	ended(workshop, BAKES_READY);
+	workshop_ended(workshop, 1, BAKES_READY);
 	schedule = begin(workshop);
 	check_ok(meta_begin(workshop->fixture->store, META_WRITE, &meta, &err), &err);
 	check_ok(schedule_put(schedule, meta, workshop_agent(1), &rebake, &err), &err);
 	check_ok(meta_commit(meta, &err), &err);
 	workshop_pass_ms(workshop, MINUTE_MS);
 	schedule_wake(schedule);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	schedule_stop(schedule);
 	assert_int_equal(rebakes(workshop), 1);
 }
@@ -133,7 +126,7 @@ static void missed_times_are_caught_up_once(void **state)
 	bear(workshop, DAILY, 0);
 	workshop_pass_ms(workshop, 30 * DAY_MS); /* the daemon was down, or the clock jumped */
 	turn(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	turn(workshop);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
@@ -148,7 +141,7 @@ static void a_clock_that_goes_back_a_little_repeats_no_time(void **state)
 	bear(workshop, DAILY, 0);
 	workshop_pass_ms(workshop, TO_FIRST_MS);
 	turn(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	workshop_pass_ms(workshop, -HOUR_MS);
 	turn(workshop);
 	workshop_pass_ms(workshop, HOUR_MS);
@@ -157,7 +150,7 @@ static void a_clock_that_goes_back_a_little_repeats_no_time(void **state)
 	workshop_pass_ms(workshop, DAY_MS);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 2);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void a_clock_that_was_years_ahead_stops_no_rebakes(void **state)
@@ -167,14 +160,14 @@ static void a_clock_that_was_years_ahead_stops_no_rebakes(void **state)
 	bear(workshop, DAILY, 0);
 	workshop_pass_ms(workshop, 3650 * DAY_MS);
 	turn(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	workshop_pass_ms(workshop, -3650 * DAY_MS);
 	turn(workshop);
 	assert_int_equal(next_ms(workshop) - workshop->now_ms, TO_FIRST_MS);
 	workshop_pass_ms(workshop, TO_FIRST_MS);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 2);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void jitter_is_the_same_each_time_it_is_asked_for_and_below_its_ceiling(void **state)
@@ -195,7 +188,7 @@ static void jitter_is_the_same_each_time_it_is_asked_for_and_below_its_ceiling(v
 	workshop_pass_ms(workshop, 1);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void jitter_never_reaches_the_time_that_follows(void **state)
@@ -211,7 +204,7 @@ static void jitter_never_reaches_the_time_that_follows(void **state)
 		turn(workshop);
 		assert_int_equal(rebakes(workshop), i);
 		workshop_wait_made(workshop, i + 1);
-		ended(workshop, BAKES_UNCHANGED);
+		workshop_ended(workshop, 1, BAKES_UNCHANGED);
 	}
 }
 
@@ -224,7 +217,7 @@ static void a_version_with_the_same_times_misses_none(void **state)
 	put(workshop, DAILY, 0); /* which looks at the clock, too */
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void a_version_without_times_is_baked_anew_no_more(void **state)
@@ -258,7 +251,7 @@ static void a_time_joins_the_rebake_that_is_not_done(void **state)
 	}
 	assert_int_equal(rebakes(workshop), 1);
 	workshop_open_gate(workshop);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 static void a_record_that_cannot_be_read_stops_no_other(void **state)
@@ -278,7 +271,7 @@ static void a_record_that_cannot_be_read_stops_no_other(void **state)
 	workshop_pass_ms(workshop, TO_FIRST_MS);
 	turn(workshop);
 	assert_int_equal(rebakes(workshop), 1);
-	ended(workshop, BAKES_UNCHANGED);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workshop_open, workshop_close)

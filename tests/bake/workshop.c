@@ -424,14 +424,36 @@ static int workshop_add_event(void *ctx, const struct event *event, struct err *
 	return line->len >= line->max;
 }
 
-const char *workshop_events(struct workshop *workshop, char *text, size_t max)
+void workshop_check_events(struct workshop *workshop, const char *expected)
 {
-	struct workshop_line line = {text, max, 0};
+	char text[2048] = "";
+	struct workshop_line line = {text, sizeof(text), 0};
 	AUTO(meta) struct meta *meta = NULL;
 	struct err err = {0};
 
-	text[0] = '\0';
 	check_ok(meta_begin(workshop->fixture->store, META_READ, &meta, &err), &err);
 	check_ok(journal_read(meta, 0, workshop_add_event, &line, &err), &err);
-	return text;
+	assert_string_equal(text, expected);
+}
+
+const char *workshop_text(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+void workshop_check_image(const json_t *image, const char *name)
+{
+	struct digest digest = workshop_image(name);
+	char text[DIGEST_TEXT_MAX];
+
+	assert_string_equal(workshop_text(image, "digest"), digest_format(&digest, text));
+}
+
+void workshop_ended(struct workshop *workshop, int agent, enum bakes_state state)
+{
+	struct bakes_record record = workshop_wait(workshop, agent, state);
+
+	bakes_record_done(&record);
 }

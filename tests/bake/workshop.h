@@ -90,8 +90,17 @@ void workshop_wait_made(struct workshop *workshop, size_t count);
 /* Wait until the newest bake of an agent is in that state; its record. */
 struct bakes_record workshop_wait(struct workshop *workshop, int agent, enum bakes_state state);
 
+/* The same, where its record does not matter. */
+void workshop_ended(struct workshop *workshop, int agent, enum bakes_state state);
+
 /* What imageStatus says now. Owned. */
 json_t *workshop_status(struct workshop *workshop, int agent, int64_t version);
 
-/* All types of events so far, in one line. */
-const char *workshop_events(struct workshop *workshop, char *text, size_t max);
+/* A member's text, or "". */
+const char *workshop_text(const json_t *object, const char *name);
+
+/* That the types of all events so far are these, with blanks between them. */
+void workshop_check_events(struct workshop *workshop, const char *expected);
+
+/* That an image of a status is the one of that name. */
+void workshop_check_image(const json_t *image, const char *name);

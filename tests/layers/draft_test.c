@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/draft.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/records.h"
 
 #define OWNER STR("bak_1")
-
-static struct digest named(const char *text)
-{
-	struct digest digest;
-
-	digest_of(str_of(text), &digest);
-	return digest;
-}
 
 static void fill(struct step_record *record, const char *key, const char *layer,
 		 const char *content)
@@ -27,31 +19,15 @@ static void fill(struct step_record *record, const char *key, const char *layer,
 	record->duration_ms = 42;
 }
 
-static struct meta *begin(const struct store_fixture *fixture)
-{
-	struct meta *meta;
-	struct err err = {0};
-
-	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
-	return meta;
-}
-
-static void end(struct meta *meta)
-{
-	struct err err = {0};
-
-	check_ok(meta_commit(meta, &err), &err);
-}
-
 static void put(const struct store_fixture *fixture, struct str owner, struct step_record *record)
 {
-	struct meta *meta = begin(fixture);
+	struct meta *meta = begin_write(fixture);
 	struct err err = {0};
 
 	check_ok(owner.len > 0 ? draft_put(meta, owner, record, &err)
 			       : step_put(meta, record, &err),
 		 &err);
-	end(meta);
+	end_write(meta);
 }
 
 static int find(const struct store_fixture *fixture, struct str owner, const char *key,
@@ -72,11 +48,11 @@ static int find(const struct store_fixture *fixture, struct str owner, const cha
 static void publish(const struct store_fixture *fixture, const char *key)
 {
 	const struct digest digest = named(key);
-	struct meta *meta = begin(fixture);
+	struct meta *meta = begin_write(fixture);
 	struct err err = {0};
 
 	check_ok(draft_publish(meta, OWNER, STR(""), &digest, 1, &err), &err);
-	end(meta);
+	end_write(meta);
 }
 
 static void a_draft_is_found_by_its_owner_alone(void **state)
@@ -135,19 +111,19 @@ static void replace(const struct store_fixture *fixture, const char *before, con
 	put(fixture, STR(""), &old);
 	fill(&new, "a", after, after);
 	put(fixture, OWNER, &new);
-	meta = begin(fixture);
+	meta = begin_write(fixture);
 	check_ok(draft_publish(meta, OWNER, KEPT, &key, 1, &err), &err);
-	end(meta);
+	end_write(meta);
 }
 
 static void restore(const struct store_fixture *fixture)
 {
 	const struct digest key = named("a");
-	struct meta *meta = begin(fixture);
+	struct meta *meta = begin_write(fixture);
 	struct err err = {0};
 
 	check_ok(draft_restore(meta, KEPT, &key, 1, &err), &err);
-	end(meta);
+	end_write(meta);
 }
 
 static void check_record(const struct store_fixture *fixture, const char *layer)
@@ -282,9 +258,9 @@ static void dropping_leaves_the_records_and_what_is_anothers(void **state)
 	put(*state, STR(""), &record);
 	put(*state, OWNER, &record);
 	put(*state, STR("bak_12"), &record);
-	meta = begin(*state);
+	meta = begin_write(*state);
 	check_ok(draft_drop(meta, OWNER, &err), &err);
-	end(meta);
+	end_write(meta);
 	assert_int_equal(find(*state, OWNER, "a", &out), 0);
 	assert_int_equal(find(*state, STR("bak_12"), "a", &out), 1);
 	assert_int_equal(find(*state, STR(""), "a", &out), 1);
@@ -336,14 +312,14 @@ static void each_draft_tells_what_it_names_and_may_be_removed(void **state)
 		record.components = json_pack("{s:s}", "files", digest_format(&listing, text));
 		put(*state, OWNER, &record);
 	}
-	seen.meta = begin(*state);
+	seen.meta = begin_write(*state);
 	check_ok(draft_each(seen.meta, see, &seen, &err), &err);
 	assert_int_equal(seen.drafts, 20);
 	assert_int_equal(seen.blobs, 40);
 	seen.drafts = 0;
 	check_ok(draft_each(seen.meta, see, &seen, &err), &err);
 	assert_int_equal(seen.drafts, 0);
-	end(seen.meta);
+	end_write(seen.meta);
 }
 
 static void what_is_no_bakes_id_owns_no_draft(void **state)
@@ -351,7 +327,7 @@ static void what_is_no_bakes_id_owns_no_draft(void **state)
 	static const char *const wrong[] = {
 		"", "a/b", "0123456789012345678901234567890123456789012345678901234567890123456"};
 	auto_step_record struct step_record record;
-	struct meta *meta = begin(*state);
+	struct meta *meta = begin_write(*state);
 
 	fill(&record, "a", "layer", "content");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

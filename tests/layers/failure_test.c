@@ -2,19 +2,11 @@
 #include "layers/failure.h"
 #include "layers/layer.h"
 #include "layers/step.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/records.h"
 
 #include <stdio.h>
 
 #define LONG_LOG (STEP_LOG_INLINE_MAX * 40)
-
-static struct digest named(const char *text)
-{
-	struct digest digest;
-
-	digest_of(str_of(text), &digest);
-	return digest;
-}
 
 static void put(struct store *store, const char *key, int64_t at_ms, struct str log)
 {

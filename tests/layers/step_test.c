@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/step.h"
-#include "tests/layers/store_fixture.h"
-
-static struct digest named(const char *text)
-{
-	struct digest digest;
-
-	digest_of(str_of(text), &digest);
-	return digest;
-}
+#include "tests/layers/records.h"
 
 static void fill(struct step_record *record, const char *key)
 {

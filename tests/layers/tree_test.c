@@ -2,7 +2,7 @@
 #include "layers/base/thread.h"
 #include "layers/tree.h"
 #include "tests/layers/adopting.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/records.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,14 +29,6 @@ struct rival {
 	const struct digest *diff_id;
 	atomic_int tid;
 };
-
-static struct digest named(const char *text)
-{
-	struct digest digest;
-
-	digest_of(str_of(text), &digest);
-	return digest;
-}
 
 /* A directory `name` in the staging directory, with one file that tells it from others. */
 static void make(const struct staging *staging, const char *name, const char *mark)
