@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "layers/base/cancel.h"
 #include "layers/base/sink.h"
 #include "layers/digest.h"
 #include "layers/fingerprint.h"
@@ -76,6 +77,10 @@ int blob_reader_next(struct blob_reader *reader, struct str *out, struct blob_ch
 /* Copy the bytes of a blob to a sink, checking its digest on the way. */
 int blob_copy(struct store *store, const struct digest *digest, struct sink *out, struct err *err)
 	MUST_CHECK;
+
+/* Only check its digest, where its bytes lie, until stop is raised. */
+int blob_check_digest(struct store *store, const struct digest *digest, const struct cancel *stop,
+		      struct err *err) MUST_CHECK;
 
 struct blob_writer;
 int blob_writer_open(struct store *store, struct blob_writer **out, struct err *err) MUST_CHECK;

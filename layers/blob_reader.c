@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blob_reader.c - a blob's chunks in order. Each is copied out of the map, so that
- * no read transaction outlives a call.
+ * blob_reader.c - a blob's chunks in order. What is lent is copied out of the map, so
+ * that no read transaction outlives a call.
  */
 #include "layers/blob_priv.h"
 
@@ -63,28 +63,37 @@ static int blob_reader_wrong(const struct blob_reader *reader, const struct blob
 		       what);
 }
 
-/* The next chunk, and its bytes copied out of the map. */
-static int blob_reader_load(struct blob_reader *reader, struct blob_chunk *chunk, struct err *err)
+/* The next chunk, and its bytes in the map for as long as the transaction. */
+static int blob_reader_find(struct blob_reader *reader, MDB_txn *txn, struct blob_chunk *chunk,
+			    struct str *out, struct err *err)
 {
 	size_t at = reader->next % BLOB_PAGE_REFS;
-	AUTO(txn) MDB_txn *txn = NULL;
-	struct str bytes;
 	int found;
 
-	if (db_begin(&reader->blobs->db, DB_READ, &txn, err) < 0)
-		return -1;
 	if (at == 0 &&
 	    blob_entry_page(reader->blobs, txn, &reader->entry, reader->next / BLOB_PAGE_REFS,
 			    reader->page, &reader->page_count, err) < 0)
 		return -1;
 	blob_ref_read(&reader->page[at], chunk);
-	found = chunk_find(reader->blobs, txn, &chunk->id, &bytes, err);
+	found = chunk_find(reader->blobs, txn, &chunk->id, out, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
 		return blob_reader_wrong(reader, chunk, "is missing", err);
-	if (bytes.len != chunk->size)
+	if (out->len != chunk->size)
 		return blob_reader_wrong(reader, chunk, "has another size", err);
+	reader->next++;
+	return 0;
+}
+
+static int blob_reader_load(struct blob_reader *reader, struct blob_chunk *chunk, struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct str bytes;
+
+	if (db_begin(&reader->blobs->db, DB_READ, &txn, err) < 0 ||
+	    blob_reader_find(reader, txn, chunk, &bytes, err) < 0)
+		return -1;
 	buf_clear(&reader->bytes);
 	return buf_add(&reader->bytes, bytes, err);
 }
@@ -98,19 +107,28 @@ int blob_reader_next(struct blob_reader *reader, struct str *out, struct blob_ch
 		return 0;
 	if (blob_reader_load(reader, &chunk, err) < 0)
 		return -1;
-	reader->next++;
 	*out = buf_str(&reader->bytes);
 	if (out_chunk)
 		*out_chunk = chunk;
 	return 1;
 }
 
+static int blob_reader_judge(struct hasher *hasher, const struct digest *digest, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct digest found;
+
+	hasher_final(hasher, &found);
+	if (digest_equal(&found, digest))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "blob %s: its bytes have another digest; " BLOB_ADVICE,
+		       digest_format(digest, text));
+}
+
 int blob_copy(struct store *store, const struct digest *digest, struct sink *out, struct err *err)
 {
 	AUTO(blob_reader) struct blob_reader *reader = NULL;
 	AUTO(hasher) struct hasher hasher = {0};
-	char text[DIGEST_TEXT_MAX];
-	struct digest found;
 	struct str bytes;
 	int more;
 
@@ -122,12 +140,34 @@ int blob_copy(struct store *store, const struct digest *digest, struct sink *out
 		if (out->write(out, bytes, err) < 0)
 			return -1;
 	}
-	if (more < 0)
+	return more < 0 ? -1 : blob_reader_judge(&hasher, digest, err);
+}
+
+static int blob_reader_hash(struct blob_reader *reader, struct hasher *hasher, struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct blob_chunk chunk;
+	struct str bytes;
+
+	if (db_begin(&reader->blobs->db, DB_READ, &txn, err) < 0 ||
+	    blob_reader_find(reader, txn, &chunk, &bytes, err) < 0)
 		return -1;
-	hasher_final(&hasher, &found);
-	if (!digest_equal(&found, digest))
-		return err_set(err, ERR_CORRUPT,
-			       "blob %s: its bytes have another digest; " BLOB_ADVICE,
-			       digest_format(digest, text));
+	hasher_add(hasher, bytes);
 	return 0;
+}
+
+int blob_check_digest(struct store *store, const struct digest *digest, const struct cancel *stop,
+		      struct err *err)
+{
+	AUTO(blob_reader) struct blob_reader *reader = NULL;
+	AUTO(hasher) struct hasher hasher = {0};
+
+	if (blob_reader_open(store, digest, &reader, err) < 0)
+		return -1;
+	hasher_init_as(&hasher, digest->algorithm);
+	while (reader->next < reader->entry.chunks) {
+		if (cancel_check(stop, err) < 0 || blob_reader_hash(reader, &hasher, err) < 0)
+			return -1;
+	}
+	return blob_reader_judge(&hasher, digest, err);
 }

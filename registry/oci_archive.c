@@ -31,16 +31,9 @@ struct archive_check {
 	struct store *store;
 	const struct inventory *inventory;
 	struct cancel stop; /* raised when the writer failed */
-	struct sink nowhere;
 	pthread_t thread;
 	struct err err; /* ERR_NONE when all was right; read after the join */
 };
-
-static int archive_check_next(struct sink *sink, struct str bytes, struct err *err)
-{
-	(void)bytes;
-	return cancel_check(&container_of(sink, struct archive_check, nowhere)->stop, err);
-}
 
 static void *archive_check_run(void *ctx)
 {
@@ -48,8 +41,8 @@ static void *archive_check_run(void *ctx)
 	const struct inventory *inventory = check->inventory;
 
 	for (size_t i = 0; i < inventory->count; i++) {
-		if (blob_copy(check->store, &inventory->items[i].digest, &check->nowhere,
-			      &check->err) < 0)
+		if (blob_check_digest(check->store, &inventory->items[i].digest, &check->stop,
+				      &check->err) < 0)
 			break;
 	}
 	return NULL;
@@ -91,8 +84,7 @@ static int oci_archive_blobs(struct store *store, const struct inventory *invent
 static int oci_archive_checked(struct store *store, const struct inventory *inventory,
 			       struct sink *out, struct err *err)
 {
-	struct archive_check check = {
-		.store = store, .inventory = inventory, .nowhere = {archive_check_next}};
+	struct archive_check check = {.store = store, .inventory = inventory};
 	int result;
 
 	if (cancel_init(&check.stop, err) < 0)

@@ -424,6 +424,27 @@ static void copy_gives_all_bytes_and_refuses_damaged_ones(void **state)
 	buf_done(&out.text);
 }
 
+static void a_check_sees_damage_and_stops_when_told(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct cancel stop;
+	struct digest digest;
+	struct err err = {0};
+
+	check_ok(cancel_init(&stop, &err), &err);
+	check_ok(blob_put(fixture->store, STR("bytes"), &digest, &err), &err);
+	check_ok(blob_check_digest(fixture->store, &digest, &stop, &err), &err);
+	damage(fixture->store, STR("bytes"), "BYTES");
+	check_err(blob_check_digest(fixture->store, &digest, &stop, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "another digest"));
+	damage(fixture->store, STR("bytes"), NULL);
+	check_err(blob_check_digest(fixture->store, &digest, &stop, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "missing"));
+	cancel_raise(&stop);
+	check_err(blob_check_digest(fixture->store, &digest, &stop, &err), &err, ERR_CANCELLED);
+	cancel_done(&stop);
+}
+
 static void every_blob_is_seen_once(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -461,6 +482,7 @@ int main(void)
 		STORE_TEST(a_chunk_that_vanished_before_the_commit_is_noticed),
 		STORE_TEST(a_chunk_that_is_lost_or_cut_is_named),
 		STORE_TEST(copy_gives_all_bytes_and_refuses_damaged_ones),
+		STORE_TEST(a_check_sees_damage_and_stops_when_told),
 		STORE_TEST(every_blob_is_seen_once),
 	};
 
