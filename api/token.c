@@ -137,6 +137,30 @@ static json_t *token_record(struct str name, const json_t *scopes)
 			 (json_int_t)clock_now_ms());
 }
 
+/* 1 that is as many as there may be. */
+static int token_count(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	size_t *count = ctx;
+
+	(void)key;
+	(void)value;
+	(void)err;
+	return ++*count == TOKENS_MAX;
+}
+
+/* More than can be listed could not be revoked, either. */
+static int token_check_room(struct meta *meta, struct err *err)
+{
+	size_t count = 0;
+	int full = meta_each(meta, TOKEN_TABLE, STR(""), token_count, &count, err);
+
+	if (full == 1)
+		return err_set(err, ERR_LIMIT,
+			       "there are %zu tokens, as many as there may be; revoke some first",
+			       count);
+	return full;
+}
+
 int token_create(struct meta *meta, struct str name, const json_t *scopes, struct secret *secret,
 		 struct token *out, struct err *err)
 {
@@ -145,7 +169,8 @@ int token_create(struct meta *meta, struct str name, const json_t *scopes, struc
 
 	if (name.len > TOKEN_NAME_MAX)
 		return err_set(err, ERR_INVALID, "name: longer than %zu bytes", TOKEN_NAME_MAX);
-	if (token_check_scopes(scopes, err) < 0 || token_make_secret(secret, err) < 0)
+	if (token_check_scopes(scopes, err) < 0 || token_check_room(meta, err) < 0 ||
+	    token_make_secret(secret, err) < 0)
 		return -1;
 	record = token_record(name, scopes);
 	if (!record)

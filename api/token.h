@@ -43,7 +43,8 @@ const char *token_level_name(enum token_level level);
 
 /*
  * Make a token in this transaction. scopes are the user's words, an array of
- * strings: ERR_INVALID where one is no scope. *secret is the token to show.
+ * strings: ERR_INVALID where one is no scope; ERR_LIMIT where there are TOKENS_MAX
+ * already. *secret is the token to show.
  */
 int token_create(struct meta *meta, struct str name, const json_t *scopes, struct secret *secret,
 		 struct token *out, struct err *err) MUST_CHECK;

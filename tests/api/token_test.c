@@ -149,6 +149,26 @@ static void scopes_are_judged(void **state)
 	}
 }
 
+static void no_more_tokens_are_made_than_can_be_listed(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(meta) struct meta *meta = NULL;
+	AUTO(json) json_t *scopes = json_pack("[s]", "read");
+	auto_secret struct secret secret = {0};
+	auto_token struct token token = TOKEN_INIT;
+	struct err err = {0};
+	char key[32];
+
+	check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
+	for (size_t i = 0; i < TOKENS_MAX; i++) {
+		(void)snprintf(key, sizeof(key), "%zu", i);
+		check_ok(meta_put_text(meta, "tokens", str_of(key), STR("{\"v\":1}"), &err), &err);
+	}
+	check_err(token_create(meta, STR(""), scopes, &secret, &token, &err), &err, ERR_LIMIT);
+	check_ok(meta_del(meta, "tokens", STR("7"), &err), &err);
+	check_ok(token_create(meta, STR(""), scopes, &secret, &token, &err), &err);
+}
+
 static void the_admin_token_is_made_once(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -189,6 +209,7 @@ int main(void)
 		cmocka_unit_test(the_scheme_is_read_as_clients_write_it),
 		store_unit_test(the_secret_is_nowhere_in_the_store),
 		store_unit_test(scopes_are_judged),
+		store_unit_test(no_more_tokens_are_made_than_can_be_listed),
 		store_unit_test(the_admin_token_is_made_once),
 	};
 
