@@ -252,7 +252,8 @@ static struct MHD_Response *exchange_make_response(struct exchange *exchange)
 	struct http_response *response = &exchange->response;
 	bool known = response->stream_bytes != HTTP_BYTES_UNKNOWN;
 
-	if (response->stream) {
+	/* libmicrohttpd ends what has no length in chunks, be it an answer to HEAD. */
+	if (response->stream && (known || exchange->request.method != HTTP_HEAD)) {
 		atomic_fetch_add(&exchange->refs, 1);
 		exchange->waiter.why = WATCH_CHANGED;
 		exchange->feed =

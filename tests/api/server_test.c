@@ -475,6 +475,27 @@ static void streams_that_search_hold_up_no_request(void **state)
 	bench_close(&bench);
 }
 
+static void nothing_of_a_stream_is_sent_to_who_asks_for_its_head(void **state)
+{
+	struct bench bench;
+	auto_close int fd = -1;
+	char heard[4096];
+	size_t len = 0;
+	ssize_t n;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	fd = dial(&bench);
+	say(fd, "HEAD /words HTTP/1.1\r\nHost: x\r\n\r\n"
+		"GET /plain HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	while ((n = recv(fd, heard + len, sizeof(heard) - len, 0)) > 0)
+		len += (size_t)n;
+	assert_non_null(memmem(heard, len, "\r\n\r\nHTTP/1.1 200 OK", 19));
+	assert_non_null(memmem(heard, len, "/plain", 6));
+	bench_await(&bench, &bench.closed, 1);
+	bench_close(&bench);
+}
+
 static void a_stream_of_known_length_is_whole(void **state)
 {
 	static char piece[64 * 1024];
@@ -682,6 +703,7 @@ int main(void)
 		cmocka_unit_test(what_blocks_does_not_hold_up_others),
 		cmocka_unit_test(a_stream_waits_and_ends_with_the_server),
 		cmocka_unit_test(streams_that_search_hold_up_no_request),
+		cmocka_unit_test(nothing_of_a_stream_is_sent_to_who_asks_for_its_head),
 		cmocka_unit_test(a_stream_of_known_length_is_whole),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
