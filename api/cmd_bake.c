@@ -224,6 +224,8 @@ static json_t *bake_error_json(const struct bake_result *result, const struct er
 	json_set_text(error, "message", why->text);
 	if (result->failed_step > 0)
 		json_set_size(error, "step", result->failed_step);
+	if (result->failed_line > 0)
+		json_set_size(error, "line", result->failed_line);
 	if (why->kind == ERR_STEP)
 		json_set_int(error, "exitCode", result->exit_code);
 	(void)json_object_set_new(value, "error", error);

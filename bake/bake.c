@@ -16,6 +16,7 @@
 #include "bake/base.h"
 #include "bake/context.h"
 #include "bake/image.h"
+#include "bake/lines_priv.h"
 #include "layers/base/clock.h"
 #include "layers/blob.h"
 #include "layers/use.h"
@@ -113,6 +114,13 @@ static void bake_warn_of_triggers(struct bake *bake)
 	bake_tell(bake, (struct bake_event){.kind = BAKE_WARNING, .text = str_of(text)});
 }
 
+static void bake_blame(struct bake *bake, size_t step, const struct err *why)
+{
+	bake->result.failed_step = step;
+	if (why->kind == ERR_REFUSED)
+		bake->result.failed_line = lines_blame(bake->spec->steps[step - 1]);
+}
+
 /* All steps are judged before anything is pulled or run. */
 static int bake_read_steps(struct bake *bake, struct err *err)
 {
@@ -128,7 +136,7 @@ static int bake_read_steps(struct bake *bake, struct err *err)
 		    bake_check_platform(bake, &bake->steps[i], err) < 0 ||
 		    bake_check_images(bake, &bake->steps[i], err) < 0 ||
 		    bake_check_context(bake, &bake->steps[i], err) < 0) {
-			bake->result.failed_step = i + 1;
+			bake_blame(bake, i + 1, err);
 			return err_ctx(err, "step %zu", i + 1);
 		}
 	}
@@ -168,7 +176,7 @@ static int bake_all_steps(struct bake *bake, struct err *err)
 {
 	for (bake->step = 1; bake->step <= bake->spec->step_count; bake->step++) {
 		if (bake_one_step(bake, err) < 0) {
-			bake->result.failed_step = bake->step;
+			bake_blame(bake, bake->step, err);
 			bake_tell(bake, (struct bake_event){.kind = BAKE_STEP_FAILED,
 							    .text = str_of(err->text)});
 			return bake_name_step(bake, err);

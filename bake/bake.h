@@ -108,6 +108,7 @@ struct bake_result {
 	size_t cached_steps;
 	uint64_t linked_bytes; /* of all steps; see bake_event */
 	size_t failed_step;    /* from 1; set when a step failed or was refused */
+	size_t failed_line;    /* of its text, from 1; 0 where it was not refused */
 	int exit_code;         /* of that step's command */
 	bool step_late;        /* its command took longer than the spec allows */
 	struct digest base;    /* of the base's manifest; all zero for scratch */

@@ -48,6 +48,8 @@ json_t *fault_format(const struct fault *fault)
 	(void)json_object_set_new(value, "message", json_from_str(fault->message));
 	if (fault->step > 0)
 		json_set_size(value, "step", fault->step);
+	if (fault->line > 0)
+		json_set_size(value, "line", fault->line);
 	if (fault->exit_code != 0)
 		json_set_int(value, "exitCode", fault->exit_code);
 	(void)json_object_set_new(value, "logTail", fault_tail(fault->log_tail));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fault.h - why a bake failed, as records and clients have it: {code, message,
- * step?, exitCode?, logTail, terminal}.
+ * step?, line?, exitCode?, logTail, terminal}.
  */
 #pragma once
 
@@ -13,6 +13,7 @@ struct fault {
 	enum err_kind kind;
 	struct str message;
 	size_t step;         /* from 1; 0 where no step failed */
+	size_t line;         /* of its text, from 1; 0 where it was not refused */
 	int exit_code;       /* of that step's command; 0 where it did not end by itself */
 	struct str log_tail; /* of any bytes and length */
 	bool terminal;       /* it is not tried again by itself */

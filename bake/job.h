@@ -87,6 +87,7 @@ struct job_error {
 	struct err why;
 	bool terminal; /* the same bake would fail again, and is not retried */
 	size_t step;   /* from 1; 0 where no step failed */
+	size_t line;   /* of its text, from 1; 0 where it was not refused */
 	int exit_code; /* of that step's command */
 	struct str log_tail;
 };

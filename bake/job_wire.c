@@ -8,7 +8,7 @@
  *	result     bakeId, rebake, digest, base, sizeBytes, steps, cachedSteps, unchanged, push,
  *	           kinds: [all, cached] of each;
  *	           and for the record: layers, createdMs, platform, slug, baseText, keys
- *	error      kind, os, text, exitCode (wire.c), step, terminal, logTail
+ *	error      kind, os, text, exitCode (wire.c), step, line, terminal, logTail
  */
 #include "bake/job_priv.h"
 
@@ -191,6 +191,7 @@ json_t *job_error_format(const struct job_error *error)
 	json_t *value = wire_error(&error->why, error->exit_code);
 
 	json_set_size(value, "step", error->step);
+	json_set_size(value, "line", error->line);
 	json_set_bool(value, "terminal", error->terminal);
 	(void)json_object_set_new(value, "logTail", json_from_str(error->log_tail));
 	return value;
@@ -200,13 +201,16 @@ void job_error_parse(const json_t *value, struct job_error *out)
 {
 	struct err ignored; /* an absent member is as good */
 	uint64_t step = 0;
+	uint64_t line = 0;
 
 	*out = (struct job_error){.terminal = true, .log_tail = STR("")};
 	(void)wire_error_read(value, &out->exit_code, &out->why);
 	(void)!job_get_size(value, "step", &step, &ignored);
+	(void)!job_get_size(value, "line", &line, &ignored);
 	(void)!json_get_bool(value, "", "terminal", &out->terminal, &ignored);
 	(void)!json_get_string(value, "", "logTail", &out->log_tail, &ignored);
 	out->step = (size_t)step;
+	out->line = (size_t)line;
 }
 
 static void job_read_counts(const json_t *value, struct instruction_counts *out)

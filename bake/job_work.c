@@ -379,6 +379,7 @@ static void work_tell_error(struct job_work *work, const struct err *why)
 		.why = *why,
 		.terminal = !work_is_passing(&work->result, why->kind),
 		.step = work->result.failed_step,
+		.line = work->result.failed_line,
 		.exit_code = work->result.exit_code,
 		.log_tail = buf_str(&work->tail),
 	};

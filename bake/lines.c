@@ -6,6 +6,7 @@
 struct lines {
 	struct buf *out;
 	size_t number; /* of the physical line, from 1 */
+	size_t first;  /* the one in which the instruction begins */
 	bool started;
 	bool open;     /* the line before ended in a backslash */
 	bool past;     /* no directive can come any more */
@@ -154,11 +155,28 @@ static int lines_take(struct lines *lines, struct str line, struct err *err)
 		return 0;
 	if (lines->started && !lines->open)
 		return lines_refuse_second(lines, err);
-	if (!lines->started)
+	if (!lines->started) {
 		line = visible;
+		lines->first = lines->number;
+	}
 	lines->started = true;
 	lines->open = lines_continues(&line, lines->seen.escape);
 	return buf_add(lines->out, line, err);
+}
+
+static int lines_take_all(struct lines *lines, struct str text, struct err *err)
+{
+	if (str_starts(text, STR("\xef\xbb\xbf")))
+		text = str_skip(text, 3);
+	while (text.len > 0) {
+		struct str line = lines_next(&text);
+
+		lines->number++;
+		if (lines_check_bytes(line, lines->number, err) < 0 ||
+		    lines_take(lines, line, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int lines_join(struct str text, struct buf *out, struct lines_seen *seen, struct err *err)
@@ -166,18 +184,17 @@ int lines_join(struct str text, struct buf *out, struct lines_seen *seen, struct
 	auto_buf struct buf joined = BUF_INIT(text.len + 1);
 	struct lines lines = {.out = &joined, .seen = {.escape = '\\'}};
 
-	if (str_starts(text, STR("\xef\xbb\xbf"))) {
-		text.ptr += 3;
-		text.len -= 3;
-	}
-	while (text.len > 0) {
-		struct str line = lines_next(&text);
-
-		lines.number++;
-		if (lines_check_bytes(line, lines.number, err) < 0 ||
-		    lines_take(&lines, line, err) < 0)
-			return -1;
-	}
+	if (lines_take_all(&lines, text, err) < 0)
+		return -1;
 	*seen = lines.seen;
 	return buf_add(out, lines_trim_right(lines_trim_left(buf_str(&joined))), err);
+}
+
+size_t lines_blame(struct str text)
+{
+	auto_buf struct buf joined = BUF_INIT(text.len + 1);
+	struct lines lines = {.out = &joined, .first = 1, .seen = {.escape = '\\'}};
+	struct err ignored;
+
+	return lines_take_all(&lines, text, &ignored) < 0 ? lines.number : lines.first;
 }

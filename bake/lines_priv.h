@@ -27,3 +27,6 @@ struct lines_seen {
 
 int lines_join(struct str text, struct buf *out, struct lines_seen *seen, struct err *err)
 	MUST_CHECK;
+
+/* Of a text that is refused: the line that cannot stand there, else the instruction's first. */
+size_t lines_blame(struct str text);

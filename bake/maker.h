@@ -43,6 +43,7 @@ struct maker_result {
 	/* where it failed: */
 	bool terminal; /* it would fail again */
 	size_t step;   /* from 1; 0 where it was none's */
+	size_t line;   /* of its text, from 1; 0 where it was not refused */
 	int exit_code;
 	struct buf log_tail; /* owned */
 };

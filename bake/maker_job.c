@@ -67,6 +67,7 @@ static void maker_job_fail(const struct maker_job_run *run, const struct job_err
 
 	out->terminal = error->terminal || run->late;
 	out->step = error->step;
+	out->line = error->line;
 	out->exit_code = error->exit_code;
 	*run->err = error->why;
 	if (run->late)

@@ -308,6 +308,7 @@ static json_t *queue_fault(const struct maker_result *result, const struct err *
 		.kind = why->kind,
 		.message = str_of(why->text),
 		.step = result->step,
+		.line = result->line,
 		.exit_code = result->exit_code,
 		.log_tail = buf_str(&result->log_tail),
 		.terminal = result->terminal,

@@ -164,6 +164,7 @@ export interface Failure {
 	code: string;
 	message: string;
 	step?: number;
+	line?: number;
 	exitCode?: number;
 	logTail: string;
 	/** Nobody tries it anew by himself. */

@@ -25,6 +25,20 @@ static void a_fault_says_what_a_client_acts_on(void **state)
 	assert_true(json_equal(value, expected));
 }
 
+static void a_refused_step_has_a_line(void **state)
+{
+	struct fault fault = {.kind = ERR_REFUSED,
+			      .message = STR("step 2: line 3"),
+			      .step = 2,
+			      .line = 3,
+			      .log_tail = STR("")};
+	AUTO(json) json_t *value = fault_format(&fault);
+
+	(void)state;
+	assert_int_equal(json_integer_value(json_object_get(value, "line")), 3);
+	assert_null(json_object_get(value, "exitCode"));
+}
+
 static void what_is_no_steps_has_no_step(void **state)
 {
 	struct fault fault = {.kind = ERR_REMOTE, .message = STR("503"), .log_tail = STR("")};
@@ -32,6 +46,7 @@ static void what_is_no_steps_has_no_step(void **state)
 
 	(void)state;
 	assert_null(json_object_get(value, "step"));
+	assert_null(json_object_get(value, "line"));
 	assert_null(json_object_get(value, "exitCode"));
 	assert_true(json_is_false(json_object_get(value, "terminal")));
 	assert_string_equal(tail_of(value), "");
@@ -84,6 +99,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fault_says_what_a_client_acts_on),
+		cmocka_unit_test(a_refused_step_has_a_line),
 		cmocka_unit_test(what_is_no_steps_has_no_step),
 		cmocka_unit_test(of_a_long_log_the_end_is_kept),
 		cmocka_unit_test(no_character_is_cut),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/instruction.h"
+#include "bake/lines_priv.h"
 #include "tests/check.h"
 
 #include <string.h>
@@ -422,9 +423,30 @@ static void steps_are_counted_by_kind(void **state)
 	assert_int_equal(counts.all[INSTRUCTION_ENV] + counts.all[INSTRUCTION_COPY], 0);
 }
 
+static void a_line_is_blamed(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t line;
+	} texts[] = {
+		{"ADD a b", 1},
+		{"", 1},
+		{"# only this", 1},
+		{"\n# a comment\n  ADD a b \\\n c", 3},
+		{"RUN a\n\nRUN b\nRUN c", 3},
+		{"RUN a \\\n b\001", 2},
+		{"# escape=`\n# escape=`\nRUN a", 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_int_equal(lines_blame(str_of(texts[i].text)), texts[i].line);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_is_blamed),
 		cmocka_unit_test(a_run_has_any_number_of_mounts),
 		cmocka_unit_test(text_is_joined_and_cleaned),
 		cmocka_unit_test(what_is_not_one_of_the_four_is_refused_in_words),

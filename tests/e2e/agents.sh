@@ -94,7 +94,7 @@ same "a step that fails fails the version" "$said" '["failed","StepFailed",1,7,t
 call agents.sync "$(agent refused 'RUN true' 'ENTRYPOINT sh')" >/dev/null
 wait_for 60 settled refused
 same "an instruction that is none is refused, with its step" \
-	"$(status_of refused | jq -c '[.status, .error.code, .error.step, .error.terminal]')" '["failed","StepRefused",2,true]'
+	"$(status_of refused | jq -c '[.status, .error.code, .error.step, .error.line, .error.terminal]')" '["failed","StepRefused",2,1,true]'
 
 # What the daemon counts.
 said=$(ask /metrics)
