@@ -274,12 +274,8 @@ static void work_fill_record(struct step_work *work)
 	record->blob_size = work->diff.info.blob_size;
 	record->tar_size = work->diff.info.tar_size;
 	record->linked_bytes = work->diff.linked_bytes;
-	/*
-	 * In a reproducible bake only a layer with the same times may stand in,
-	 * and that needs no cut-off.
-	 */
-	if (!work->task.clamp)
-		record->content = work->diff.content;
+	/* In a reproducible bake times count, too: only a layer of the same tar stands in. */
+	record->content = work->task.clamp ? record->diff_id : work->diff.content;
 }
 
 /* Whether the new layer's tree can be placed and is worth it, as far as is seen. 1, 0 or -1. */

@@ -29,7 +29,7 @@ struct step_record {
 	/* details: */
 	int64_t duration_ms;
 	struct digest parent;  /* chain id below; all zero on scratch */
-	struct digest content; /* see diff.h */
+	struct digest content; /* see diff.h; the diff id, where times count as well */
 	struct step_log log;
 	json_t *components; /* owned; what the key was made of, for `hearth why` */
 };

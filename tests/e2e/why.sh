@@ -92,6 +92,11 @@ same "as JSON: cutOff" "$(hearth why "$work/a.json" 1 --json | jq -c '[.status, 
 spec "$work/a.json" "$base" "RUN $(early 2001) # once more" "RUN cat /early > /late"
 bake "$work/a.json" --progress plain >/dev/null
 holds "one that is equal in its times, too, is told so" "$(cat "$work/bake.log")" '^\[1/2\] DONE .*, layer of .*, equal to an earlier one$'
+jq '.reproducible = true' "$work/a.json" >"$work/r.json"
+bake "$work/r.json" >/dev/null
+sed -i 's/once more/and more/' "$work/r.json"
+bake "$work/r.json" --progress plain >/dev/null
+holds "so is one of a reproducible bake" "$(cat "$work/bake.log")" '^\[1/2\] DONE .*, layer of .*, equal to an earlier one$'
 says "and of one that made its own it does not" '^step 2 .* is cached: it was made [^,]*$' 2
 same "nor as JSON" "$(hearth why "$work/a.json" 2 --json | jq -c '[.status, .cutOff]')" '["cached",false]'
 
