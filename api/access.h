@@ -7,11 +7,10 @@
 #include "registry/credentials.h"
 #include "registry/reference.h"
 
-#define ACCESS_OPTIONS_REGISTRY                                                             \
-	{"plain-http", NULL, "speak HTTP to the registry; to loopback it is spoken anyway", \
-	 false},                                                                            \
-	{                                                                                   \
-		"ca-file", "FILE", "trust these certificates for the registry, too", false  \
+#define ACCESS_OPTIONS_REGISTRY                                                               \
+	{"plain-http", NULL, "speak HTTP to the registry, as to loopback by default", false}, \
+	{                                                                                     \
+		"ca-file", "FILE", "trust these certificates for the registry, too", false    \
 	}
 #define ACCESS_OPTIONS                                                                 \
 	ACCESS_OPTIONS_REGISTRY,                                                       \
@@ -19,11 +18,11 @@
 		"max-layer-bytes", "SIZE",                                             \
 			"refuse a layer that inflates to more; 64Gi by default", false \
 	}
-#define ACCESS_OPTIONS_LOGIN                                                              \
-	{"username", "NAME",                                                              \
-	 "log in as NAME, with --password-stdin; else Docker's config.json says", false}, \
-	{                                                                                 \
-		"password-stdin", NULL, "read the password from standard input", false    \
+#define ACCESS_OPTIONS_LOGIN                                                               \
+	{"username", "NAME",                                                               \
+	 "log in as NAME, with --password-stdin, and not by Docker's config.json", false}, \
+	{                                                                                  \
+		"password-stdin", NULL, "read the password from standard input", false     \
 	}
 
 /*

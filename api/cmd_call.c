@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_call = {
 	.name = "call",
 	.arguments = "METHOD [JSON]",
-	.summary = "ask the daemon for a method, and print what it answers as JSON",
+	.summary = "call a method of the daemon, and print its answer as JSON",
 	.detail = "JSON is an object of the method's arguments. The daemon is that of HEARTH_URL,\n"
 		  "with the token of HEARTH_TOKEN; else the one that serves the data directory.\n",
 	.options = options,

@@ -247,7 +247,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_du = {
 	.name = "du",
 	.arguments = "",
-	.summary = "tell what takes the space",
+	.summary = "show what takes space",
 	.detail = "Directories are counted in blocks of the file system, as df counts. Images are\n"
 		  "counted in stored bytes: ITS OWN is what no other image holds, and comes back\n"
 		  "when it is removed, unless a step that is kept needs it.\n",

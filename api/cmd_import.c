@@ -113,7 +113,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"tag", "NAME[:TAG]", "call it this, and not as it is called there", false},
+	{"tag", "NAME[:TAG]", "name it this, and not as it is named there", false},
 	LOOKUP_OPTION_PLATFORM,
 	{"max-layer-bytes", "SIZE", "refuse a layer that inflates to more; 64Gi by default", false},
 	PROGRESS_OPTION,
@@ -125,7 +125,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_import = {
 	.name = "import",
 	.arguments = "SOURCE",
-	.summary = "take in an image of a layout or an archive, and print its digest",
+	.summary = "read an image from a layout or an archive, and print its digest",
 	.detail = "SOURCE is one of\n"
 		  "  oci:DIR[:TAG]              an OCI layout\n"
 		  "  oci-archive:FILE[:TAG]     a tar of one\n"

@@ -103,7 +103,7 @@ const struct cli_command cli_push = {
 	.summary = "send an image to a registry, and print its digest",
 	.detail =
 		"IMAGE is a tag, a digest, or six hex digits or more of its beginning. REF says\n"
-		"where it goes, HOST[:PORT]/NAME[:TAG]; without one, IMAGE does. What the\n"
+		"where it goes, HOST[:PORT]/NAME[:TAG]; without REF the name is IMAGE. What the\n"
 		"registry has is not sent. Of an image for several platforms all go if all are\n"
 		"here, else the one that is. Credentials are read from Docker's config.json, and\n"
 		"its helpers are asked.\n",

@@ -110,7 +110,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"wait", NULL, "until it is done, and end as it did", false},
+	{"wait", NULL, "wait until it is done, and exit as it did", false},
 	{"from-step", "N", "run steps anew from this one on; earlier ones may be cached", false},
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,
@@ -120,7 +120,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_rebake = {
 	.name = "rebake",
 	.arguments = "AGENT",
-	.summary = "bake an agent's latest image anew, from a base resolved again",
+	.summary = "bake an agent's latest image again, on a base resolved again",
 	.detail = "No version is appended. The old image serves until the new one is ready, and\n"
 		  "stays if the rebake fails. A rebake that was asked for before and is not done\n"
 		  "is joined. The bake's id is printed, or with --wait the image's digest.\n",

@@ -49,11 +49,11 @@ static int run(struct cli *cli, struct err *err)
 
 static const struct cli_option options[] = {
 	{"listen", "HOST:PORT",
-	 "where it is found; port 0 is any that is free; " LISTEN_DEFAULT
+	 "the address to listen on; port 0 is any free one; " LISTEN_DEFAULT
 	 " where the configuration has none",
 	 false},
-	{"host", "NAME", "a name that requests may call it by, beside localhost and addresses",
-	 true},
+	{"host", "NAME",
+	 "a name that requests may have as their Host, beside localhost and addresses", true},
 	{"grace", "SECONDS", "when it is told to stop, wait so long for requests; 30 by default",
 	 false},
 	CLI_OPTION_DATA,
@@ -63,7 +63,7 @@ static const struct cli_option options[] = {
 const struct cli_command cli_serve = {
 	.name = "serve",
 	.arguments = "",
-	.summary = "be the daemon: answer requests until told to stop",
+	.summary = "run the daemon: answer requests until it is told to stop",
 	.detail =
 		"It is found on its address, by HTTP or, with `tls` in the configuration, HTTPS;\n"
 		"and on run/hearth.sock in the data directory. Every request but /healthz and\n"

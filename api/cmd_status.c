@@ -119,7 +119,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"wait", NULL, "until nothing is under way", false},
+	{"wait", NULL, "wait until nothing is under way", false},
 	{"watch", NULL, "print each change, until it is interrupted", false},
 	{"version", "N", "of this version; of the latest by default", false},
 	CLI_OPTION_JSON,

@@ -135,7 +135,7 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"wait", NULL, "until the image is ready, and print its digest last", false},
+	{"wait", NULL, "wait until the image is ready, and print its digest last", false},
 	{"context", "DIR|TAR|-|DIGEST", "what COPY reads, instead of the spec's", false},
 	CLI_OPTION_JSON,
 	CLI_OPTION_DATA,

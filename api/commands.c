@@ -45,6 +45,6 @@ void commands_print_help(FILE *out)
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(out, "  %-*s%s\n", COMMANDS_COLUMN, commands[i]->name,
 			      commands[i]->summary);
-	(void)fprintf(out,
-		      "\nhearth COMMAND --help says more; hearth --version says which this is.\n");
+	(void)fprintf(out, "\nhearth COMMAND --help explains a command; hearth --version prints "
+			   "the version.\n");
 }

@@ -5,10 +5,10 @@
 #include "api/cli.h"
 #include "layers/base/json.h"
 
-#define PAGE_OPTIONS                                                                        \
-	{"limit", "N", "at most so many, newest first; 50 by default", false},              \
-	{                                                                                   \
-		"cursor", "TEXT", "go on where an earlier page ended, by its `next`", false \
+#define PAGE_OPTIONS                                                                      \
+	{"limit", "N", "at most so many, newest first; 50 by default", false},            \
+	{                                                                                 \
+		"cursor", "TEXT", "the `next` of an earlier page: go on behind it", false \
 	}
 
 /* Set them in a request; and the agent's id or slug, where one is named. */
