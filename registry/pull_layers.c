@@ -3,6 +3,7 @@
 #include "layers/base/clock.h"
 #include "registry/lanes_priv.h"
 #include "registry/pull_priv.h"
+#include "registry/sole_priv.h"
 
 #include <inttypes.h>
 
@@ -108,9 +109,15 @@ static int pull_layer(struct pull *pull, size_t lane, const struct layer_job *jo
 					  .limits = pull->spec->limits,
 					  .cancel = pull->spec->cancel,
 					  .cancel_too = &pull->stop};
+	AUTO(sole) struct sole sole = SOLE_INIT;
 	struct blob_info held;
 	int found = blob_find(pull->store, &spec.blob, &held, err);
 
+	if (found == 0 &&
+	    sole_take(pull->store, &spec.blob, spec.cancel, spec.cancel_too, &sole, err) < 0)
+		return -1;
+	if (found == 0) /* somebody else may have brought it */
+		found = blob_find(pull->store, &spec.blob, &held, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
