@@ -286,6 +286,7 @@ static void what_a_rebake_is_at_is_shown_after_a_push_of_its_version(void **stat
 		workshop_text(json_array_get(json_object_get(status, "pushes"), 0), "status"),
 		"pushed");
 	workshop_open_gate(workshop);
+	workshop_ended(workshop, 1, BAKES_UNCHANGED); /* which reads the references */
 	bakes_record_done(&record);
 }
 
