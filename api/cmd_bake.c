@@ -31,6 +31,7 @@ struct cmd_bake {
 	int contextfd;
 	struct credentials credentials;
 	struct proxies proxies;
+	struct bake_result result;
 	struct registries registries;
 	int64_t started_ms;
 };
@@ -272,7 +273,6 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 
 static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
 {
-	struct bake_result result = {0};
 	struct bake_options options;
 	const char *runtime = cli_text(cmd->cli, "runtime");
 	uint64_t max_layer_bytes;
@@ -309,15 +309,13 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.event_ctx = cmd->progress,
 		.cancel = cmd->cli->cancel,
 	};
-	if (bake_run(spec, &options, &result, err) < 0 ||
-	    bake_keep(cmd, spec, &result.image, err) < 0) {
+	if (bake_run(spec, &options, &cmd->result, err) < 0 ||
+	    bake_keep(cmd, spec, &cmd->result.image, err) < 0) {
 		(void)bake_judge_cancel(cmd, err);
-		if (cli_has(cmd->cli, "json"))
-			bake_print_json(bake_error_json(&result, err));
 		return -1;
 	}
 	progress_close(steal_ptr(&cmd->progress));
-	bake_print(cmd, &result);
+	bake_print(cmd, &cmd->result);
 	return 0;
 }
 
@@ -344,6 +342,8 @@ static int run(struct cli *cli, struct err *err)
 		result = bake_check_pushes(cli, &spec, err);
 	if (result == 0)
 		result = bake_spec(&cmd, &spec, err);
+	if (result < 0 && cli_has(cli, "json"))
+		bake_print_json(bake_error_json(&cmd.result, err));
 	progress_close(cmd.progress);
 	lease_close(cmd.lease);
 	store_close(cmd.store);

@@ -26,6 +26,7 @@ step "a misspelling is refused, with a guess" 65 'step 2.*RUN' 'RNU true'
 step "a second instruction in a step is refused" 65 'step 2' $'RUN true\nENTRYPOINT sh'
 jq -n --arg base "$base" '{base: $base, steps: ["RUN true", "# two of them\nRUN a\nRUN b"]}' >"$work/two.json"
 same "as JSON with its line" "$({ hearth bake "$work/two.json" --json 2>/dev/null || true; } | jq -c '.error | [.code, .step, .line]')" '["StepRefused",2,3]'
+same "a wrong spec is told as JSON, too" "$({ hearth bake <(echo '{"base": "scratch", "steps": 5}') --json 2>/dev/null || true; } | jq -c '.error | [.code, .step]')" '["InvalidArgument",null]'
 step "an empty step is refused" 65 'steps\[1\]|step 2' ''
 step "so is one of blanks" 65 'steps\[1\]|step 2' '   '
 step "so is a comment alone" 65 'steps\[1\]|step 2' '# nothing'
