@@ -198,14 +198,14 @@ void json_wipe_released(void)
 	json_set_alloc_funcs(malloc, json_free_wiped);
 }
 
-/* The length of the valid UTF-8 sequence at the start, or 0. */
+/* The length of the valid UTF-8 sequence at the start, or 0. NUL is none: nobody reads it. */
 static size_t utf8_sequence(struct str text)
 {
 	const unsigned char *p = (const unsigned char *)text.ptr;
 	size_t need = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
 	AUTO(json) json_t *probe = NULL;
 
-	if (need > text.len || (p[0] >= 0x80 && p[0] < 0xc2) || p[0] > 0xf4)
+	if (need > text.len || p[0] == 0 || (p[0] >= 0x80 && p[0] < 0xc2) || p[0] > 0xf4)
 		return 0;
 	if (need == 1)
 		return 1;
@@ -215,7 +215,8 @@ static size_t utf8_sequence(struct str text)
 
 json_t *json_from_str(struct str text)
 {
-	json_t *plain = json_stringn(text.ptr, text.len);
+	bool whole = text.len == 0 || !memchr(text.ptr, '\0', text.len);
+	json_t *plain = whole ? json_stringn(text.ptr, text.len) : NULL;
 	auto_buf struct buf clean = BUF_INIT(3 * text.len + 1);
 	struct err err;
 

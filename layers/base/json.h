@@ -64,7 +64,7 @@ const char *json_type_name(json_type type);
  */
 void json_wipe_released(void);
 
-/* A string value of these bytes. Bytes that are not UTF-8 become U+FFFD. */
+/* A string value of these bytes. NUL and what is not UTF-8 become U+FFFD. */
 json_t *json_from_str(struct str text);
 
 /* Set a member. The value is taken over; NULL is one that had no memory, and aborts. */

@@ -91,6 +91,9 @@ call agents.sync "$(agent bad 'RUN echo hello; exit 7')" >/dev/null
 wait_for 60 settled bad
 said=$(status_of bad | jq -c '[.status, .error.code, .error.step, .error.exitCode, .error.terminal, .error.logTail]')
 same "a step that fails fails the version" "$said" '["failed","StepFailed",1,7,true,"hello\n"]'
+call agents.sync "$(agent binary 'RUN printf "a\000\377"; exit 7')" >/dev/null
+wait_for 60 settled binary
+same "whatever bytes it wrote" "$(status_of binary | jq -c '[.status, .error.code, .error.logTail]')" '["failed","StepFailed","a��"]'
 call agents.sync "$(agent refused 'RUN true' 'ENTRYPOINT sh')" >/dev/null
 wait_for 60 settled refused
 same "an instruction that is none is refused, with its step" \
@@ -98,7 +101,7 @@ same "an instruction that is none is refused, with its step" \
 
 # What the daemon counts.
 said=$(ask /metrics)
-holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state="failed"\} 2$'
+holds "bakes are counted by how they ended" "$said" '^hearth_bakes_total\{state="failed"\} 3$'
 holds "and steps by kind, and whether they were found" "$said" '^hearth_steps_total\{kind="RUN",cache="hit"\} [1-9]'
 holds "or made" "$said" '^hearth_steps_total\{kind="RUN",cache="miss"\} [1-9]'
 holds "a queue that is done is empty" "$said" '^hearth_queue_bakes\{state="running"\} 0$'

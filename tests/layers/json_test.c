@@ -99,11 +99,26 @@ static void bytes_outside_utf8_become_replacements(void **state)
 			    "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz");
 }
 
+static void what_was_written_of_any_bytes_can_be_read(void **state)
+{
+	AUTO(json) json_t *written = json_pack("{s:o}", "a", json_from_str(STR("\0x\0")));
+	AUTO(json) json_t *read = NULL;
+	auto_buf struct buf text = BUF_INIT(100);
+	struct err err = {0};
+
+	(void)state;
+	check_ok(json_format(written, &text, &err), &err);
+	check_ok(json_parse(buf_str(&text), text.len, &read, &err), &err);
+	assert_string_equal(json_string_value(json_object_get(read, "a")),
+			    "\xef\xbf\xbdx\xef\xbf\xbd");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_canonical_form_has_sorted_keys_and_no_blanks),
 		cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
+		cmocka_unit_test(what_was_written_of_any_bytes_can_be_read),
 		cmocka_unit_test(a_document_above_the_ceiling_is_not_read),
 		cmocka_unit_test(a_document_of_many_levels_is_not_read),
 		cmocka_unit_test(getters_tell_absence_from_a_wrong_type),
