@@ -11,12 +11,12 @@
 
 #include <stdio.h>
 
-/* The queue's word: something about this agent is another now, be it but its log. */
+/* The queue reports that something of this agent has changed, perhaps only its log. */
 static void plane_hear_queue(void *ctx, struct str agent_id)
 {
 	const struct plane *plane = ctx;
 
-	if (agent_id.len > 0) /* what is about anybody has its event */
+	if (agent_id.len > 0) /* a change of any agent has an event of its own */
 		server_wake(plane->server, http_topic(agent_id));
 }
 
@@ -36,7 +36,7 @@ static int plane_tell(void *ctx, const struct event *event, struct err *err)
 	return 0;
 }
 
-/* Two may be at this: an agent is woken twice then. */
+/* Two threads may run this at once; then an agent is woken twice. */
 static void plane_hear_journal(void *ctx)
 {
 	struct plane *plane = ctx;

@@ -144,7 +144,7 @@ static void sources_go_up(struct buf *path)
 	path->ptr[path->len] = '\0';
 }
 
-/* One part more. What is not there stays as it is written, and will not open. */
+/* Go down one part. A missing one stays as written, and will fail to open. */
 static int sources_go_down(int rootfd, struct str part, int *links, struct buf *path,
 			   struct buf *rest, struct err *err)
 {
@@ -190,7 +190,7 @@ static int sources_resolve(int rootfd, struct str clean, struct buf *out, struct
 	}
 }
 
-/* What is not there at all is hidden by nothing. */
+/* Say which rule hides a source; one that does not exist is hidden by none. */
 static int sources_refuse_hidden(const struct sources *walk, struct str clean, struct err *err)
 {
 	const struct ignore_rule *rule = walk->hidden_by;
@@ -333,7 +333,7 @@ static int sources_count_match(struct sources *walk, struct str clean, struct er
 {
 	(void)clean;
 	(void)err;
-	return walk->taken++ > 0; /* two are as good as more */
+	return walk->taken++ > 0; /* to know that there are several, two are enough */
 }
 
 static bool sources_is_directory(const struct sources *walk, struct str clean)
