@@ -2,36 +2,9 @@
 #include "bake/copy.h"
 #include "bake/listing.h"
 #include "layers/text.h"
-#include "tests/bake/scene.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/bake/stage.h"
 
 #include <sys/xattr.h>
-
-struct stage {
-	struct scene scene;
-	struct store_fixture *fixture;
-};
-
-static int stage_setup(void **state)
-{
-	static struct stage stage;
-	void *fixture;
-
-	scene_open(&stage.scene);
-	(void)store_fixture_open(&fixture);
-	stage.fixture = fixture;
-	*state = &stage;
-	return 0;
-}
-
-static int stage_teardown(void **state)
-{
-	struct stage *stage = *state;
-	void *fixture = stage->fixture;
-
-	scene_close(&stage->scene);
-	return store_fixture_close(&fixture);
-}
 
 static void read_list(const struct stage *stage, const char *source, bool image, struct buf *list)
 {

@@ -73,23 +73,10 @@ static int receive_all(struct store *store, const struct sample *sample, size_t 
 	return receive_finish(receive, err);
 }
 
-static int entries(struct store *store, enum store_dir which)
-{
-	auto_dir DIR *dir = NULL;
-	struct dirent *entry;
-	struct err err = {0};
-	int count = 0;
-
-	check_ok(fd_open_dir(store_dirfd(store, which), ".", &dir, &err), &err);
-	while ((entry = readdir(dir)))
-		count += !fd_is_dots(entry->d_name);
-	return count;
-}
-
 static void check_nothing_is_there(struct store *store)
 {
-	assert_int_equal(entries(store, STORE_TREES), 0);
-	assert_int_equal(entries(store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(store, STORE_TREES), 0);
+	assert_int_equal(store_fixture_count(store, STORE_TMP), 0);
 	assert_int_equal(blob_count(store), 0);
 }
 
@@ -108,7 +95,7 @@ static void check_is_there(struct store *store, const struct sample *sample)
 	(void)snprintf(path, sizeof(path), "%s/big", digest_hex(&sample->spec.diff_id, hex));
 	assert_int_equal(fstatat(store_dirfd(store, STORE_TREES), path, &stat, 0), 0);
 	assert_int_equal(stat.st_size, BIG_FILE);
-	assert_int_equal(entries(store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(store, STORE_TMP), 0);
 }
 
 static void a_layer_becomes_blob_and_tree_in_one_pass(void **state)
@@ -351,8 +338,8 @@ static void a_lost_tree_is_made_again_from_the_blob(void **state)
 	/* By another diff id it is no tree. */
 	digest_of(STR("another tar"), &sample.spec.diff_id);
 	check_err(receive_unpack_stored(fixture->store, &sample.spec, &err), &err, ERR_CORRUPT);
-	assert_int_equal(entries(fixture->store, STORE_TREES), 1);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TREES), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
 	sample_done(&sample);
 }
 
@@ -375,7 +362,7 @@ static void either_cancel_stops_it_wherever_the_bytes_come_from(void **state)
 
 	check_ok(blob_put(fixture->store, buf_str(&sample.packed), &sample.spec.blob, &err), &err);
 	check_err(receive_unpack_stored(fixture->store, &sample.spec, &err), &err, ERR_CANCELLED);
-	assert_int_equal(entries(fixture->store, STORE_TREES), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TREES), 0);
 	cancel_done(&cancel);
 	sample_done(&sample);
 }

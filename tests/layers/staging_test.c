@@ -51,19 +51,6 @@ int __wrap_flock(int fd, int operation)
 	return __real_flock(fd, operation);
 }
 
-static int entries(struct store *store, enum store_dir which)
-{
-	auto_dir DIR *dir = NULL;
-	struct dirent *entry;
-	struct err err = {0};
-	int count = 0;
-
-	check_ok(fd_open_dir(store_dirfd(store, which), ".", &dir, &err), &err);
-	while ((entry = readdir(dir)))
-		count += !fd_is_dots(entry->d_name);
-	return count;
-}
-
 static void touch(int dirfd, const char *name)
 {
 	auto_close int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0);
@@ -105,13 +92,13 @@ static void staging_leaves_nothing_behind(void **state)
 	struct err err = {0};
 
 	check_ok(staging_open(fixture->store, &staging, &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 1);
 	touch(staging.fd, "file");
 	assert_int_equal(mkdirat(staging.fd, "dir", 0), 0);
 	staging_close(&staging);
 	assert_int_equal(staging.fd, -1);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 static void a_faster_sweep_costs_nobody_a_descriptor(void **state)
@@ -145,8 +132,8 @@ static void a_sweep_takes_what_nobody_holds(void **state)
 	assert_int_equal(symlinkat("/etc", tmpfd, "link"), 0);
 	assert_int_equal(mkfifoat(tmpfd, "fifo", 0600), 0);
 	check_ok(store_sweep(fixture->store, NULL, &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 1);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 	assert_int_equal(faccessat(held.fd, "mine", F_OK, 0), 0);
 }
 
@@ -183,8 +170,8 @@ static void discard_never_follows_a_symlink(void **state)
 	check_ok(store_discard(fixture->store, tmpfd, "x", &err), &err);
 	check_ok(store_discard(fixture->store, tmpfd, "link", &err), &err);
 	assert_int_equal(faccessat(outside, "kept/dir/bottom", F_OK, 0), 0);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 static void a_tree_of_any_depth_goes(void **state)
@@ -195,9 +182,9 @@ static void a_tree_of_any_depth_goes(void **state)
 
 	dig(tmpfd, "deep", 5000);
 	check_ok(store_discard(fixture->store, tmpfd, "deep", &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
 	check_ok(store_sweep(fixture->store, NULL, &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 static void odd_modes_and_immutable_files_go_too(void **state)
@@ -214,8 +201,8 @@ static void odd_modes_and_immutable_files_go_too(void **state)
 	set_immutable(tmpfd, "odd/deeper");
 	set_immutable(tmpfd, "odd");
 	check_ok(store_discard(fixture->store, tmpfd, "odd", &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 static void much_is_left_to_the_sweep(void **state)
@@ -231,10 +218,10 @@ static void much_is_left_to_the_sweep(void **state)
 		touch(staging.fd, name);
 	}
 	staging_close(&staging);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 1);
 	check_ok(store_sweep(fixture->store, NULL, &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 static void what_is_set_aside_waits_for_a_sweep(void **state)
@@ -247,15 +234,15 @@ static void what_is_set_aside_waits_for_a_sweep(void **state)
 	dig(tmpfd, "aside", 3);
 	check_ok(store_set_aside(fixture->store, tmpfd, "aside", &err), &err);
 	check_ok(store_set_aside(fixture->store, tmpfd, "never was", &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TMP), 0);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 1);
 	check_ok(cancel_init(&cancel, &err), &err);
 	cancel_raise(&cancel);
 	check_err(store_sweep(fixture->store, &cancel, &err), &err, ERR_CANCELLED);
 	cancel_done(&cancel);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 1);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 1);
 	check_ok(store_sweep(fixture->store, NULL, &err), &err);
-	assert_int_equal(entries(fixture->store, STORE_TRASH), 0);
+	assert_int_equal(store_fixture_count(fixture->store, STORE_TRASH), 0);
 }
 
 #define STORE_TEST(test) \

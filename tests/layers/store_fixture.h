@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "layers/base/fd.h"
 #include "layers/store.h"
 #include "tests/check.h"
 
@@ -50,6 +51,20 @@ static inline int store_fixture_open(void **state)
 	*state = fixture;
 	(void)store_fixture_reopen(fixture, true);
 	return 0;
+}
+
+/* The entries of one of the store's directories. */
+static inline int store_fixture_count(struct store *store, enum store_dir which)
+{
+	auto_dir DIR *dir = NULL;
+	struct dirent *entry;
+	struct err err = {0};
+	int count = 0;
+
+	check_ok(fd_open_dir(store_dirfd(store, which), ".", &dir, &err), &err);
+	while ((entry = readdir(dir)))
+		count += !fd_is_dots(entry->d_name);
+	return count;
 }
 
 static inline int store_fixture_remove_one(const char *path, const struct stat *st, int type,
