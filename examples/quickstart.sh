@@ -62,7 +62,8 @@ fresh() # NAME [AS_ROOT]
 build()
 {
 	local log=$work/build.log
-	{ cmake --preset release && cmake --build --preset release --target hearth hearth-worker hearth-puller hearth-agent; } >"$log" 2>&1 ||
+	local programs=(hearth hearth-worker hearth-puller hearth-daemon hearth-agent share)
+	{ cmake --preset release && cmake --build --preset release --target "${programs[@]}"; } >"$log" 2>&1 ||
 		{ tail -n 30 "$log"; echo "quickstart: the build failed; all of it is in $log" >&2; exit 70; }
 }
 
@@ -159,4 +160,5 @@ cat <<TEXT
   \$hearth bake $work/edited.json ${base[*]} --output oci:$work/image
   umoci stat --image $work/image:latest
   \$hearth doctor
+  \$hearth serve
 TEXT
