@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CALL_URL_MAX ((size_t)8 * 1024)
 #define CALL_CONNECT_MS 10000L
@@ -90,6 +91,15 @@ static int caller_set_etag(struct caller *caller, struct err *err)
 	return caller_add_header(caller, STR("If-None-Match: "), etag, err);
 }
 
+/* A URL of unix:/PATH: which socket is meant, and the host is any. */
+static struct str caller_use_socket(const struct caller *caller, struct str base)
+{
+	if (!str_starts(base, STR("unix:/")))
+		return base;
+	(void)curl_easy_setopt(caller->easy, CURLOPT_UNIX_SOCKET_PATH, base.ptr + strlen("unix:"));
+	return STR("http://localhost");
+}
+
 static int caller_set_url(struct caller *caller, struct err *err)
 {
 	auto_buf struct buf url = BUF_INIT(CALL_URL_MAX);
@@ -99,9 +109,10 @@ static int caller_set_url(struct caller *caller, struct err *err)
 	if (json_get_string(caller->request, "", "url", &base, err) < 0 ||
 	    json_need_string(caller->request, "", "method", &method, err) < 0)
 		return -1;
+	base = caller_use_socket(caller, base);
 	if (!str_starts(base, STR("http://")) && !str_starts(base, STR("https://")))
 		return err_set(err, ERR_INVALID,
-			       "HEARTH_URL: expected http:// or https://, found " STR_FMT,
+			       "HEARTH_URL: expected http(s):// or unix:/PATH, found " STR_FMT,
 			       STR_ARG(base));
 	while (base.len > 0 && base.ptr[base.len - 1] == '/')
 		base.len--;
@@ -261,6 +272,18 @@ static int caller_parse_tagged(const struct caller *caller, bool known, json_t *
 	return 0;
 }
 
+static int caller_unreached(const struct caller *caller, CURLcode code, struct err *err)
+{
+	const char *advice =
+		code == CURLE_COULDNT_CONNECT ? "; start it there by hearth serve" : "";
+	const json_t *where = json_object_get(caller->request, "url");
+
+	if (!where)
+		where = json_object_get(caller->request, "data");
+	return err_set(err, ERR_UNAVAILABLE, "ask the daemon of " STR_FMT ": %s%s",
+		       STR_ARG(json_str(where)), curl_easy_strerror(code), advice);
+}
+
 static int caller_run(struct caller *caller, json_t **out, struct err *err)
 {
 	auto_close int runfd = -1;
@@ -274,8 +297,7 @@ static int caller_run(struct caller *caller, json_t **out, struct err *err)
 		return -1;
 	}
 	if (code != CURLE_OK)
-		return err_set(err, ERR_UNAVAILABLE, "ask the daemon: %s",
-			       curl_easy_strerror(code));
+		return caller_unreached(caller, code, err);
 	status = caller_status(caller);
 	if (status / 100 != 2 && !(status == 304 && caller->tagged))
 		return caller_refused(caller, status, err);

@@ -10,7 +10,8 @@
  * 	                  the address space
  * 	HEARTH_LOG        modules whose debug lines go to standard error:
  * 	                  "layers,registry", or "all"
- * 	HEARTH_URL        the daemon that commands ask; else that of the data directory
+ * 	HEARTH_URL        the daemon that commands ask, http(s)://HOST[:PORT] or unix:/SOCKET;
+ * 	                  else that of the data directory
  * 	HEARTH_TOKEN      the token by which it knows them
  * 	NOTIFY_SOCKET     where systemd hears of the daemon
  * 	DOCKER_CONFIG     the directory of config.json, for credentials

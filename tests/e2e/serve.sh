@@ -64,9 +64,12 @@ refused "what the daemon refuses ends with its code" 64 "no such parameter; did 
 refused "and what is not there, too" 66 "no token" hearth call tokens.revoke '{"id":"tok_x"}'
 far=$(HEARTH_URL=$url/ HEARTH_TOKEN=$token hearth call tokens.create '{"scopes":["operate"]}' | jq -r .token)
 holds "a daemon elsewhere is asked by its address" "$(HEARTH_URL=$url HEARTH_TOKEN=$far hearth call server.info)" '"version"'
+holds "or by its socket, as the client does" \
+	"$(HEARTH_URL=unix:$HEARTH_DATA/run/hearth.sock HEARTH_TOKEN=$far hearth call server.info)" '"version"'
+refused "another scheme is none" 64 "or unix:/PATH" env HEARTH_URL=ftp://x HEARTH_TOKEN=x "$HEARTH" call server.info
 refused "with what the token may" 77 "scope admin" env HEARTH_URL="$url" HEARTH_TOKEN="$far" "$HEARTH" call tokens.list
 refused "a token is needed there" 77 "HEARTH_TOKEN is not" env HEARTH_URL="$url" "$HEARTH" call server.info
-refused "where nobody listens is said" 75 "ask the daemon" env HEARTH_URL=http://127.0.0.1:1 HEARTH_TOKEN=x "$HEARTH" call server.info
+refused "where nobody listens is said" 75 "of http://127.0.0.1:1: .*hearth serve" env HEARTH_URL=http://127.0.0.1:1 HEARTH_TOKEN=x "$HEARTH" call server.info
 refused "and where nobody serves" 75 "hearth serve" hearth call --data "$work/none" server.info
 
 # Bad input.
