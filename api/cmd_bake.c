@@ -252,8 +252,10 @@ static void bake_print(const struct cmd_bake *cmd, const struct bake_result *res
 		return;
 	}
 	if (!progress || strcmp(progress, "json") != 0)
-		(void)fprintf(stderr, "%zu steps, %zu cached; %zu layers, %s; %s\n", result->steps,
-			      result->cached_steps, result->layers, human_size(result->size, size),
+		(void)fprintf(stderr, "%zu step%s, %zu cached; %zu layer%s, %s; %s\n",
+			      result->steps, result->steps == 1 ? "" : "s", result->cached_steps,
+			      result->layers, result->layers == 1 ? "" : "s",
+			      human_size(result->size, size),
 			      human_duration(clock_monotonic_ms() - cmd->started_ms, time));
 	(void)printf("%s\n", digest_format(&result->image, digest));
 }

@@ -8,6 +8,7 @@
 #include "layers/failure.h"
 #include "layers/step.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define LOGS_LINE_MAX ((size_t)64 * 1024) /* a longer line is shown in pieces */
@@ -198,6 +199,17 @@ static int logs_failure(struct logs *logs, const struct cli *cli, struct err *er
 	return logs_copy(logs, &failure.log, err) < 0 ? -1 : 1;
 }
 
+/* What is no image here may be an agent, whose image is not baked yet or has failed. */
+static int logs_refuse(const struct cli *cli, struct err *err)
+{
+	const struct err why = *err;
+
+	if (strpbrk(cli->args[0], ":/@"))
+		return -1;
+	return err_set(err, why.kind, "%s; an agent's newest bake is shown by hearth logs -f %s",
+		       why.text, cli->args[0]);
+}
+
 /* By what the user named: an image, or else a step that failed. */
 static int logs_print(struct logs *logs, const struct cli *cli, struct err *err)
 {
@@ -214,9 +226,11 @@ static int logs_print(struct logs *logs, const struct cli *cli, struct err *err)
 		return -1;
 	logs->store = store;
 	found = logs_failure(logs, cli, &other);
+	if (found == 0)
+		return logs_refuse(cli, err);
 	if (found < 0)
 		*err = other;
-	return found == 1 ? 0 : -1;
+	return found < 0 ? -1 : 0;
 }
 
 static int logs_bake(struct logs *logs, const struct cli *cli, struct err *err)

@@ -91,6 +91,7 @@ agent bad 'RUN echo the log; exit 7'
 refused "a step that fails is 1, with its log" 1 "the log" hearth sync "$work/bad.json" --wait
 refused "as the status is, and what it was" 1 "bad version 1: .*exit" hearth status bad
 holds "which prints it all the same" "$(member .error.code hearth status bad --json 2>/dev/null || true)" StepFailed
+refused "an agent has no image's log, and is said how to ask" 66 "hearth logs -f bad" hearth logs bad
 refused "as its rebake is" 1 "exit" hearth rebake bad --wait
 agent refused 'ENTRYPOINT sh'
 refused "a step that is refused is 65" 65 "ENTRYPOINT" hearth sync "$work/refused.json" --wait
