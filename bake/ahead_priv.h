@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-#define AHEAD_NAMES ((size_t)512) /* looked at in one call: 128 KiB */
+#define AHEAD_NAMES ((size_t)1024) /* looked at in one call: 224 KiB */
 #define AHEAD_THREADS_MAX ((size_t)8)
 
 struct ahead_entry {
