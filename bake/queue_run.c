@@ -12,6 +12,8 @@
 #define LOG_MODULE "bake"
 #include "layers/base/log.h"
 
+#include <inttypes.h>
+
 /* The version before, and what its base was. */
 struct queue_base {
 	struct str name; /* what the base is called that is looked for */
@@ -322,6 +324,20 @@ static int queue_attempt(struct queue_work *work, struct err *err)
 	return ended;
 }
 
+/* For the operator, who reads no events: how an attempt ended. */
+static void queue_log_end(const struct bakes_record *record)
+{
+	const json_t *why = json_object_get(record->error, "message");
+	const char *state = bakes_state_name(record->state);
+
+	if (json_is_string(why))
+		log_warn("bake ended bake=%s agent=%s version=%" PRId64 " state=%s why=\"%s\"",
+			 record->id, record->slug, record->version, state, json_string_value(why));
+	else
+		log_info("bake ended bake=%s agent=%s version=%" PRId64 " state=%s", record->id,
+			 record->slug, record->version, state);
+}
+
 int64_t queue_run(struct queue_slot *slot, const struct turn *turn)
 {
 	struct queue *queue = slot->queue;
@@ -337,6 +353,8 @@ int64_t queue_run(struct queue_slot *slot, const struct turn *turn)
 		queue_say_changed(queue, str_of(turn->agent_id));
 	if (begun == 1 && queue_attempt(&work, &err) < 0)
 		begun = -1;
+	if (begun == 1)
+		queue_log_end(&work.record);
 	queue_say_changed(queue, str_of(turn->agent_id));
 	if (begun < 0) {
 		log_warn("bake not recorded bake=%s why=\"%s\"", turn->bake_id, err.text);

@@ -89,6 +89,8 @@ refused "an agent without an image is not baked" 75 "no image" hearth rebake pla
 # What goes wrong has its code.
 agent bad 'RUN echo the log; exit 7'
 refused "a step that fails is 1, with its log" 1 "the log" hearth sync "$work/bad.json" --wait
+wait_for 60 grep -q 'agent=bad .*state=failed' "$work/daemon.log" || true
+holds "the daemon's log says so, too" "$(cat "$work/daemon.log")" 'warn .*bake ended .*agent=bad version=1 state=failed why=.*exit code 7'
 refused "as the status is, and what it was" 1 "bad version 1: .*exit" hearth status bad
 holds "which prints it all the same" "$(member .error.code hearth status bad --json 2>/dev/null || true)" StepFailed
 refused "an agent has no image's log, and is said how to ask" 66 "hearth logs -f bad" hearth logs bad
