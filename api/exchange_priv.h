@@ -33,6 +33,48 @@ struct server {
 	pthread_cond_t quiet; /* requests is 0, while draining */
 };
 
+enum exchange_state {
+	EXCHANGE_RECEIVING,
+	EXCHANGE_ASKING,
+	EXCHANGE_RUNNING,
+	EXCHANGE_ANSWERED,
+	EXCHANGE_WAITING,
+	EXCHANGE_SENT,
+};
+
+struct exchange {
+	struct waiter waiter;
+	struct pool_job job;
+	struct server *server;
+	struct MHD_Connection *connection;
+	struct link *link;
+	struct http_request request;
+	struct http_response response;
+	struct http_terms terms;
+	char *path;                 /* owned */
+	struct http_field *query;   /* owned */
+	struct http_field *headers; /* owned; copied for a job that may outlive the connection */
+	size_t header_count;
+	struct buf body;     /* gathered */
+	struct inlet *inlet; /* of a streamed body, else NULL */
+	struct feed feed;    /* of a streamed answer */
+	uint64_t mark;
+	size_t came; /* bytes of the body that nobody kept, or that came since the last deadline */
+	bool refused;
+	bool sent;
+	atomic_int state;
+	atomic_int refs;
+};
+
+/* One reference less; the last one frees it. */
+void exchange_unref(struct exchange *exchange);
+
+/* Suspend until the job calls; false where it has already. */
+bool exchange_await_job(struct exchange *exchange);
+
+/* Hand the answer to libmicrohttpd. */
+enum MHD_Result exchange_send(struct exchange *exchange);
+
 /* libmicrohttpd's calls; cls is the struct server_door. */
 enum MHD_Result exchange_handle(void *cls, struct MHD_Connection *connection, const char *url,
 				const char *method, const char *version, const char *upload,
