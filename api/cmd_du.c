@@ -161,9 +161,14 @@ static void du_print_chunks(const struct usage *usage)
 
 static void du_print_images(const struct usage *usage)
 {
+	int width = HUMAN_NAME_MIN;
+
 	if (usage->image_count == 0)
 		return;
-	(void)printf("\n%-44s %-12s %10s %10s %10s\n", "IMAGE", "DIGEST", "SIZE", "ITS OWN",
+	for (size_t i = 0; i < usage->image_count; i++)
+		width = human_widen(width,
+				    usage->images[i].tagged ? usage->images[i].names[0] : "-");
+	(void)printf("\n%-*s %-12s %10s %10s %10s\n", width, "IMAGE", "DIGEST", "SIZE", "ITS OWN",
 		     "SHARED");
 	for (size_t i = 0; i < usage->image_count; i++) {
 		const struct usage_image *image = &usage->images[i];
@@ -172,8 +177,9 @@ static void du_print_images(const struct usage *usage)
 		char texts[3][HUMAN_TEXT_MAX];
 
 		(void)printf(
-			"%-44s %.12s %10s %10s %10s\n", name, digest_hex(&image->manifest, hex),
-			human_size(image->bytes, texts[0]), human_size(image->unique, texts[1]),
+			"%-*s %.12s %10s %10s %10s\n", width, name,
+			digest_hex(&image->manifest, hex), human_size(image->bytes, texts[0]),
+			human_size(image->unique, texts[1]),
 			human_size(image->bytes > image->unique ? image->bytes - image->unique : 0,
 				   texts[2]));
 	}

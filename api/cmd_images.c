@@ -84,7 +84,7 @@ static int images_print_json(struct store *store, const struct row *row, json_t 
 	return 0;
 }
 
-static int images_print_row(struct store *store, const struct row *row, struct err *err)
+static int images_print_row(struct store *store, const struct row *row, int width, struct err *err)
 {
 	auto_lookup struct lookup image = LOOKUP_INIT;
 	auto_free char *name = human_text(str_of(row->name ? row->name : "-"));
@@ -94,7 +94,7 @@ static int images_print_row(struct store *store, const struct row *row, struct e
 
 	if (lookup_read(store, &row->digest, &image, err) < 0)
 		return -1;
-	(void)printf("%-44s %.12s %10s %6zu  %s\n", name, digest_hex(&row->digest, hex),
+	(void)printf("%-*s %.12s %10s %6zu  %s\n", width, name, digest_hex(&row->digest, hex),
 		     human_size(lookup_size(&image), size), image.manifest.layer_count,
 		     human_age(clock_now_ms() - row->at_ms, age));
 	return 0;
@@ -105,13 +105,16 @@ static int images_print(const struct cli *cli, struct store *store, const struct
 {
 	AUTO(json) json_t *list = json_array();
 	bool json = cli_has(cli, "json");
+	int width = HUMAN_NAME_MIN;
 
+	for (size_t i = 0; i < rows->count; i++)
+		width = human_widen(width, rows->at[i].name ? rows->at[i].name : "-");
 	if (!json && rows->count > 0)
-		(void)printf("%-44s %-12s %10s %6s  %s\n", "NAME", "DIGEST", "SIZE", "LAYERS",
+		(void)printf("%-*s %-12s %10s %6s  %s\n", width, "NAME", "DIGEST", "SIZE", "LAYERS",
 			     "WHEN");
 	for (size_t i = 0; i < rows->count; i++) {
 		if ((json ? images_print_json(store, &rows->at[i], list, err)
-			  : images_print_row(store, &rows->at[i], err)) < 0)
+			  : images_print_row(store, &rows->at[i], width, err)) < 0)
 			return -1;
 	}
 	if (json)

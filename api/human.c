@@ -127,6 +127,13 @@ char *human_text(struct str text)
 	return out.ptr;
 }
 
+int human_widen(int width, const char *name)
+{
+	size_t len = strnlen(name, HUMAN_NAME_MAX);
+
+	return len > (size_t)width ? (int)len : width;
+}
+
 void human_json(const json_t *value, FILE *out)
 {
 	(void)json_dumpf(value, out, JSON_COMPACT | JSON_ENSURE_ASCII);

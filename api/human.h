@@ -31,5 +31,10 @@ int human_line(struct str text, size_t width, struct buf *out, struct err *err) 
 /* The same, whole, as a string that the caller frees. */
 char *human_text(struct str text) MUST_CHECK;
 
+/* The column of a listing's names: begin with HUMAN_NAME_MIN, and widen it by each. */
+#define HUMAN_NAME_MIN 44
+#define HUMAN_NAME_MAX 120 /* longer ones stand out */
+int human_widen(int width, const char *name);
+
 /* One line of JSON, all of it ASCII: what it quotes does not steer a terminal. */
 void human_json(const json_t *value, FILE *out);

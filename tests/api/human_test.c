@@ -94,6 +94,22 @@ static void json_is_a_line_of_ascii(void **state)
 	assert_string_equal(text, "[\"\\u001B\\u009B\\n\"]\n");
 }
 
+static void a_column_is_as_wide_as_the_longest_name_within_bounds(void **state)
+{
+	char endless[2 * HUMAN_NAME_MAX];
+	int width = HUMAN_NAME_MIN;
+
+	(void)state;
+	memset(endless, 'a', sizeof(endless));
+	endless[sizeof(endless) - 1] = '\0';
+	width = human_widen(width, "short");
+	assert_int_equal(width, HUMAN_NAME_MIN);
+	width = human_widen(width, "oci:/a/directory/whose/name/has/fifty/bytes/it/is:1");
+	assert_int_equal(width, 51);
+	assert_int_equal(human_widen(width, "short"), 51);
+	assert_int_equal(human_widen(width, endless), HUMAN_NAME_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +118,7 @@ int main(void)
 		cmocka_unit_test(a_log_cannot_write_on_the_terminal),
 		cmocka_unit_test(foreign_text_is_shown_whole),
 		cmocka_unit_test(json_is_a_line_of_ascii),
+		cmocka_unit_test(a_column_is_as_wide_as_the_longest_name_within_bounds),
 	};
 
 	return cmocka_run_group_tests_name("api/human", tests, NULL, NULL);

@@ -15,6 +15,8 @@ by_hand=${by_hand//build\/release\/bin\/hearth/$HEARTH}
 holds "which prints the digest last" "$(cd "$work/tree" && bash -euc "$by_hand" 2>"$work/bake.log" | tail -n 1)" \
 	'^sha256:[0-9a-f]{64}$'
 holds "and names the image" "$(hearth images)" '/mine:1 '
+same "a name of any length stands above no other column" \
+	"$(hearth images | awk '{print index($0, NR == 1 ? "DIGEST" : $2)}' | uniq | wc -l)" 1
 check "and writes a layout" test -f "$work/tree/mine/oci-layout"
 
 built=$(grep -oE 'programs=\(.*\)' "$root/examples/quickstart.sh")
