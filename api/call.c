@@ -66,13 +66,15 @@ static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct
 }
 
 /*
- * Say that the daemon refused its token: the usual advice for this kind is
- * about a registry's credentials.
+ * Say by which command one goes on. Of a token that the daemon refused: the
+ * usual advice for this kind is about a registry's credentials.
  */
 static int call_refused(struct err *err)
 {
 	const struct err why = *err;
 
+	if (why.kind == ERR_NOT_FOUND && str_starts(str_of(why.text), STR("there is no agent ")))
+		return err_set(err, why.kind, "%s; hearth status lists them", why.text);
 	if (why.kind != ERR_UNAUTHORIZED)
 		return -1;
 	return err_set(err, ERR_DENIED, "%s; hearth token create makes one, on the daemon's host",

@@ -259,6 +259,8 @@ static int cli_refuse_store(const struct cli *cli, struct err *err)
 	if (os == EROFS || os == EACCES || os == EPERM)
 		(void)err_set(err, ERR_DENIED, "%s; give one that can be written, by --data",
 			      why.text);
+	if (strstr(why.text, cli->data_path))
+		return -1;
 	return err_ctx(err, "data directory %s", cli->data_path);
 }
 

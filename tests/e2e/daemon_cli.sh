@@ -39,10 +39,18 @@ same "an id is as good as a slug" "$(member .slug hearth status "$(member .agent
 jq '.system = "t"' "$work/bot.json" | hearth sync - --wait --json >"$work/said" 2>/dev/null
 same "a spec may come by standard input, and its image with the answer" \
 	"$(jq -c '[.version, .status, .image.digest]' "$work/said")" "[2,\"ready\",\"$digest\"]"
+script -qec "'$HEARTH' status bot --wait" "$work/tty" >/dev/null
+same "a terminal is told once how it is" "$(grep -c 'bot version 2: ready' "$work/tty")" 1
 holds "an older version has a status, too" "$(hearth status bot --version 1)" '^bot version 1: ready$'
 jq -n '{slug: "plain", nonsense: 1}' >"$work/plain.json"
 holds "what the daemon warns of is said" "$(hearth sync "$work/plain.json" 2>&1)" '^hearth: warning: .*nonsense'
 holds "an agent without an image is no failure" "$(hearth status plain)" '^plain version 1: none$'
+said=$(hearth status)
+holds "without a name all agents are listed" "$said" "^bot +2 +ready +${digest:7:12}  [0-9a-z]"
+holds "those without an image, too" "$said" '^plain +1 +none +-  +-$'
+same "as JSON each is its status" "$(hearth status --json | jq -c '[.items[] | [.slug, .status]]')" '[["plain","none"],["bot","ready"]]'
+same "a page at a time" "$(hearth status --limit 1 --json | jq -r '.items | map(.slug) | join(" ")')" plain
+refused "who waits says for which" 64 "name the agent" hearth status --wait
 
 # A context beside the spec.
 mkdir "$work/src"
@@ -102,7 +110,7 @@ printf '{"slug": "x", "sandbox": {"imgae": {}}}' >"$work/wrong.json"
 refused "a wrong key is 64, with its path" 64 "wrong.json.*sandbox.imgae" hearth sync "$work/wrong.json"
 refused "as what is no JSON" 64 "spec" hearth sync - <<<'{'
 refused "a spec that is not there is 66" 66 "none.json" hearth sync "$work/none.json"
-refused "as is an agent that is not" 66 "nobody" hearth status nobody
+refused "as is an agent that is not, and what lists them is said" 66 "nobody.*; hearth status lists them" hearth status nobody
 refused "an unknown token is 77, and where one comes from is said" 77 "hearth token create" \
 	env HEARTH_URL="$url" HEARTH_TOKEN=hth_none "$HEARTH" status bot
 refused "a token that may not is 77" 77 "scope operate" env HEARTH_URL="$url" \

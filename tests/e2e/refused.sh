@@ -130,6 +130,8 @@ mount -o remount,bind,ro "$work/mnt"
 refused "a data directory that cannot be written is refused" 77 'give one that can be written' \
 	hearth bake "$work/good.json" --data "$work/mnt"
 umount "$work/mnt"
+ln -s loop "$work/loop"
+same "one that cannot be opened is named once" "$(hearth images --data "$work/loop" 2>&1 | grep -o "$work/loop" | wc -l)" 1
 echo 999 >"$HEARTH_DATA/VERSION"
 refused "a store of another version is left alone" 65 'version|format|newer' hearth images
 same "untouched" "$(cat "$HEARTH_DATA/VERSION")" 999
