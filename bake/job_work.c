@@ -19,8 +19,10 @@
 #include "layers/base/thread.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #define JOB_GATHER_MAX ((size_t)32 * 1024) /* bytes of frames; then they are sent */
+#define JOB_NICE 10                        /* whoever asks the daemon goes before what it bakes */
 #define JOB_IN_USE_MS 100 /* publishing needs less, and collectors wait for the lease */
 
 struct job_work {
@@ -479,6 +481,8 @@ int job_work(const struct job_host *host)
 
 	if (cancel_init(&work.cancel, &err) < 0 || cancel_init(&work.ended, &err) < 0)
 		return err_exit_code(err.kind);
+	if (getpriority(PRIO_PROCESS, 0) < JOB_NICE)
+		(void)setpriority(PRIO_PROCESS, 0, JOB_NICE);
 	result = work_receive_order(&work, &err);
 	if (result == 0)
 		result = work_watched(&work, &err);

@@ -19,6 +19,7 @@
 #define BUNDLE_NOFILE_HARD 1048576
 #define BUNDLE_MSGQUEUE 819200 /* the kernel's own default, whatever ours is */
 #define BUNDLE_CPU_PERIOD_US 100000
+#define BUNDLE_CPU_SHARES 1024 /* of nice 0; each step of it takes a fifth */
 #define BUNDLE_CPU_PERIOD_LONG_US 1000000
 #define BUNDLE_CPU_QUOTA_MIN_US 1000
 
@@ -224,8 +225,23 @@ static json_t *bundle_cpu(uint64_t millis)
 			 (json_int_t)(millis * period / 1000));
 }
 
+/*
+ * What its maker's nice value would be worth among processes: a cgroup weighs
+ * as much as a process of nice 0, whatever its own have. 0 for no less than that.
+ */
+static json_int_t bundle_shares(void)
+{
+	int nice = getpriority(PRIO_PROCESS, 0);
+	json_int_t shares = BUNDLE_CPU_SHARES;
+
+	for (int i = 0; i < nice; i++)
+		shares = shares * 4 / 5;
+	return nice > 0 ? shares : 0;
+}
+
 static json_t *bundle_resources(const struct machine_limits *limits)
 {
+	json_int_t shares = bundle_shares();
 	json_t *resources = json_pack(
 		"{s:[{s:b, s:s}], s:{s:I}}", "devices", "allow", 0, "access", "rwm", "pids",
 		"limit", (json_int_t)(limits->pids ? limits->pids : MACHINE_PIDS_DEFAULT));
@@ -239,7 +255,11 @@ static json_t *bundle_resources(const struct machine_limits *limits)
 		(void)json_object_set_new(resources, "memory", memory);
 	}
 	if (limits->cpu_millis)
-		(void)json_object_set_new(resources, "cpu", bundle_cpu(limits->cpu_millis));
+		json_set(resources, "cpu", bundle_cpu(limits->cpu_millis));
+	else if (shares > 0)
+		json_set(resources, "cpu", json_object());
+	if (shares > 0)
+		json_set_int(json_object_get(resources, "cpu"), "shares", shares);
 	return resources;
 }
 

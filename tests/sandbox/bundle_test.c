@@ -3,6 +3,8 @@
 #include "sandbox/bundle_priv.h"
 #include "tests/check.h"
 
+#include <sys/resource.h>
+
 /* linux.resources.cpu of a machine with this limit. The caller owns *document. */
 static json_t *cpu_of(uint64_t millis, json_t **document)
 {
@@ -59,7 +61,24 @@ static void without_a_limit_there_is_no_quota(void **state)
 	AUTO(json) json_t *document = NULL;
 
 	(void)state;
-	assert_null(cpu_of(0, &document));
+	assert_null(json_object_get(cpu_of(0, &document), "quota"));
+}
+
+/* The last test: it stays nice. */
+static void a_machine_weighs_what_its_maker_does(void **state)
+{
+	AUTO(json) json_t *before = NULL;
+	AUTO(json) json_t *after = NULL;
+	int nice = getpriority(PRIO_PROCESS, 0);
+	json_int_t shares;
+
+	(void)state;
+	shares = json_integer_value(json_object_get(cpu_of(0, &before), "shares"));
+	assert_true(nice > 0 ? shares > 0 && shares < 1024 : shares == 0);
+	if (nice < 10)
+		assert_int_equal(setpriority(PRIO_PROCESS, 0, 10), 0);
+	shares = json_integer_value(json_object_get(cpu_of(0, &after), "shares"));
+	assert_in_range(shares, 2, 120);
 }
 
 int main(void)
@@ -67,6 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_part_of_a_core_is_one_that_the_kernel_takes),
 		cmocka_unit_test(without_a_limit_there_is_no_quota),
+		cmocka_unit_test(a_machine_weighs_what_its_maker_does),
 	};
 
 	return cmocka_run_group_tests_name("sandbox/bundle", tests, NULL, NULL);
