@@ -41,7 +41,15 @@ const struct cli_command cli_call = {
 	.arguments = "METHOD [JSON]",
 	.summary = "call a method of the daemon, and print its answer as JSON",
 	.detail = "JSON is an object of the method's arguments. The daemon is that of HEARTH_URL,\n"
-		  "with the token of HEARTH_TOKEN; else the one that serves the data directory.\n",
+		  "with the token of HEARTH_TOKEN; else the one that serves the data directory.\n"
+		  "\n"
+		  "Methods:\n"
+		  "  agents.sync agents.get agents.list agents.versions agents.imageStatus\n"
+		  "  agents.rebake agents.rollback\n"
+		  "  bakes.get bakes.list bakes.logs bakes.cancel\n"
+		  "  sessions.create sessions.get sessions.list sessions.end\n"
+		  "  contexts.put events.stream server.info\n"
+		  "  tokens.create tokens.list tokens.revoke\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -9,10 +9,12 @@
 static void sessions_print_row(const json_t *session)
 {
 	const char *subagent = await_text(session, "subagent");
+	auto_free char *name = NULL;
 
-	(void)printf("%s  %s:%lld  %-5s  %s%s%s\n", await_text(session, "id"),
-		     await_text(session, "agentId"),
-		     (long long)json_integer_value(json_object_get(session, "version")),
+	if (asprintf(&name, "%s:%lld", await_text(session, "slug"),
+		     (long long)json_integer_value(json_object_get(session, "version"))) < 0)
+		abort();
+	(void)printf("%s  %-24s  %-5s  %s%s%s\n", await_text(session, "id"), name,
 		     await_text(session, "state"), await_text(session, "createdAt"),
 		     *subagent ? "  " : "", subagent);
 }
@@ -54,6 +56,18 @@ static int sessions_ask(const struct cli *cli, const char *method, const json_t 
 	return 0;
 }
 
+/* Which command shows what an image is not ready for. */
+static int sessions_refused(const struct cli *cli, struct err *err)
+{
+	const char *version = cli_text(cli, "version");
+	const struct err why = *err;
+
+	if (why.kind != ERR_NOT_READY)
+		return -1;
+	return err_set(err, why.kind, "%s; hearth status %s%s%s shows it", why.text, cli->args[1],
+		       version ? " --version " : "", version ? version : "");
+}
+
 static int sessions_create(const struct cli *cli, struct err *err)
 {
 	static const char *const names[] = {"parent", "subagent"};
@@ -72,7 +86,7 @@ static int sessions_create(const struct cli *cli, struct err *err)
 			(void)json_object_set_new(args, names[i], json_from_str(str_of(text)));
 	}
 	(void)json_object_set_new(args, "agent", json_from_str(str_of(cli->args[1])));
-	return sessions_ask(cli, "sessions.create", args, err);
+	return sessions_ask(cli, "sessions.create", args, err) < 0 ? sessions_refused(cli, err) : 0;
 }
 
 static int sessions_end(const struct cli *cli, struct err *err)

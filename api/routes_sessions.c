@@ -69,7 +69,7 @@ static int sessions_check_image(struct call *call, struct meta *meta, const stru
 	if (str_equal(json_str(state), STR("failed")))
 		return err_set(err, ERR_NOT_READY,
 			       "the image of version %" PRId64 " of %s has failed: "
-			       "agents.imageStatus says why",
+			       "its status says why",
 			       version, agent->slug);
 	return err_set(err, ERR_NOT_READY, "the image of version %" PRId64 " of %s is being baked",
 		       version, agent->slug);
@@ -92,6 +92,24 @@ static int sessions_check_subagent(struct meta *meta, const struct agent *agent,
 	return err_at(err, "subagent", NULL);
 }
 
+/* That of its agent today, which may be renamed. */
+static int sessions_add_slug(struct meta *meta, json_t *session, struct err *err)
+{
+	struct agent agent;
+
+	if (agent_need(meta, json_str(json_object_get(session, "agentId")), &agent, err) < 0)
+		return -1;
+	json_set_text(session, "slug", agent.slug);
+	return 0;
+}
+
+static int sessions_answer(struct call *call, struct meta *meta, const struct session *session,
+			   struct err *err)
+{
+	call->result = session_format(session);
+	return sessions_add_slug(meta, call->result, err);
+}
+
 static int sessions_create(struct call *call, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -111,9 +129,9 @@ static int sessions_create(struct call *call, struct err *err)
 	if (session_create(meta, &request, &session, err) < 0 ||
 	    sessions_check_image(call, meta, &agent, session.version, err) < 0 ||
 	    sessions_check_subagent(meta, &agent, session.version, wish.subagent, err) < 0 ||
+	    sessions_answer(call, meta, &session, err) < 0 ||
 	    meta_commit(steal_ptr(&meta), err) < 0)
 		return -1;
-	call->result = session_format(&session);
 	return 0;
 }
 
@@ -127,8 +145,7 @@ static int sessions_get(struct call *call, struct err *err)
 	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
 	    session_need(meta, id, &session, err) < 0)
 		return -1;
-	call->result = session_format(&session);
-	return 0;
+	return sessions_answer(call, meta, &session, err);
 }
 
 static int sessions_list(struct call *call, struct err *err)
@@ -137,13 +154,22 @@ static int sessions_list(struct call *call, struct err *err)
 	struct agent agent = {.id = ""};
 	struct page page;
 	struct str name;
+	json_t *session;
+	size_t i;
 	int given = json_get_string(call->args, "", "agentId", &name, err);
 
 	if (given < 0 || page_parse(call->args, &page, err) < 0 ||
 	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
 	    (given == 1 && agent_need(meta, name, &agent, err) < 0))
 		return -1;
-	return session_list(meta, str_of(agent.id), &page, &call->result, err);
+	if (session_list(meta, str_of(agent.id), &page, &call->result, err) < 0)
+		return -1;
+	json_array_foreach(json_object_get(call->result, "items"), i, session)
+	{
+		if (sessions_add_slug(meta, session, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Once more changes nothing, and says the same. */
@@ -158,10 +184,9 @@ static int sessions_end(struct call *call, struct err *err)
 	    meta_begin(call->daemon->store, META_WRITE, &meta, err) < 0)
 		return -1;
 	ended = session_end(meta, id, clock_now_ms(), &session, err);
-	if (ended < 0 || (ended == 1 && meta_commit(steal_ptr(&meta), err) < 0))
+	if (ended < 0 || sessions_answer(call, meta, &session, err) < 0)
 		return -1;
-	call->result = session_format(&session);
-	return 0;
+	return ended == 1 ? meta_commit(steal_ptr(&meta), err) : 0;
 }
 
 static const struct route_param create_params[] = {

@@ -250,6 +250,7 @@ export interface AgentVersion {
 export interface Session {
 	id: string;
 	agentId: string;
+	slug: string;
 	version: number;
 	/** Its own id where it has no parent. */
 	rootId: string;

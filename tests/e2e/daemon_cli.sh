@@ -105,7 +105,7 @@ refused "an agent has no image's log, and is said how to ask" 66 "hearth logs -f
 refused "as its rebake is" 1 "exit" hearth rebake bad --wait
 agent refused 'ENTRYPOINT sh'
 refused "a step that is refused is 65" 65 "ENTRYPOINT" hearth sync "$work/refused.json" --wait
-refused "no session opens on it" 75 "has failed" hearth sessions create bad
+refused "no session opens on it, and what says why is named" 75 "has failed.*; hearth status bad shows" hearth sessions create bad
 printf '{"slug": "x", "sandbox": {"imgae": {}}}' >"$work/wrong.json"
 refused "a wrong key is 64, with its path" 64 "wrong.json.*sandbox.imgae" hearth sync "$work/wrong.json"
 refused "as what is no JSON" 64 "spec" hearth sync - <<<'{'
@@ -126,7 +126,7 @@ wait_for 60 grep -q '^begun' "$work/followed" || true
 holds "a log is followed while it is written" "$(cat "$work/followed")" '^begun'
 refused "what is being baked is 75" 75 "still being baked" hearth status long
 holds "and says its step" "$(hearth status long 2>/dev/null || true)" '^long version 1: baking, \[1/1\] RUN echo begun'
-refused "a session has to wait" 75 "being baked" hearth sessions create long
+refused "a session has to wait" 75 "being baked; hearth status long" hearth sessions create long
 id=$(member '.items[0].id' hearth bakes long --json)
 holds "it is among the bakes" "$(hearth bakes)" "^$id +long:1 +running +bake"
 holds "a bake is cancelled by its id" "$(hearth bakes cancel "$id")" "^$id"
@@ -146,6 +146,8 @@ holds "a session's id is said" "$session" '^ses_'
 child=$(hearth sessions create bot --parent "$session" --json)
 same "a child is its parent's" "$(jq -r .parentId <<<"$child")" "$session"
 same "both are listed" "$(hearth sessions list bot | grep -c ' open ')" 2
+holds "by the name of their agent" "$(hearth sessions)" "^$session  bot:[0-9]+ +open "
+same "which each answer has" "$(jq -r .slug <<<"$child")" bot
 check "a session ends" "$HEARTH" sessions end "$session"
 same "and all below it" "$(hearth sessions | grep -c ' open ' || true)" 0
 refused "a session that is not is 66" 66 "." hearth sessions end ses_none
@@ -169,6 +171,10 @@ wait_for 60 grep -q "$id" "$work/watched" || true
 holds "a status is watched as it changes" "$(tail -n 1 "$work/watched")" "\"rebake\":.*\"bakeId\":\"$id\""
 lines() { [ "$(wc -l <"$work/lines")" -ge 2 ]; }
 check "in lines for people" wait_for 60 lines
+help=$(hearth call --help)
+unnamed() { grep -hoP '\.name = "\K[^"]+' "$root"/api/routes_*.c | while read -r name; do grep -qwF "$name" <<<"$help" || echo "$name"; done; }
+check "the methods are found" grep -q agents.sync <<<"$(grep -h '\.name = ' "$root"/api/routes_*.c)"
+same "and the help of call names them all" "$(unnamed)" ""
 stop_daemon
 wait "$watcher" || true
 same "the daemon ends as it should" "$status" 0
