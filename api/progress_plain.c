@@ -90,8 +90,9 @@ static void plain_blob(struct plain *plain, struct str prefix, const struct bake
 
 	if (str_equal(event->text, STR("layer")))
 		return; /* a line for each is enough */
-	(void)snprintf(line, sizeof(line), STR_FMT " %s %s", STR_ARG(event->text),
-		       digest_format(event->digest, text), human_size(event->size, size));
+	(void)snprintf(line, sizeof(line), STR_FMT " %s%s%s", STR_ARG(event->text),
+		       digest_format(event->digest, text), event->size > 0 ? " " : "",
+		       event->size > 0 ? human_size(event->size, size) : "");
 	plain_say(plain, prefix, str_of(line));
 }
 
@@ -153,7 +154,9 @@ static void plain_event(struct progress *progress, const struct bake_event *even
 		plain_step_done(plain, event);
 		break;
 	case BAKE_STEP_FAILED:
-		plain_say(plain, plain_prefix(event, "FAILED ", text), event->text);
+		plain_say(plain,
+			  plain_prefix(event, event->cancelled ? "CANCELLED" : "FAILED ", text),
+			  event->cancelled ? STR("") : event->text);
 		break;
 	case BAKE_WARNING:
 		plain_say(plain,

@@ -271,7 +271,8 @@ static void tty_blob_locked(struct tty *tty, const struct bake_event *event)
 {
 	size_t i = 0;
 
-	if (str_equal(event->text, STR("resolved")) || str_starts(event->text, STR("manifest")))
+	if (str_equal(event->text, STR("resolved")) || str_equal(event->text, STR("named")) ||
+	    str_starts(event->text, STR("manifest")))
 		return; /* no layer */
 	while (i < tty->layer_count && !digest_equal(&tty->layers[i].digest, event->digest))
 		i++;
@@ -329,7 +330,8 @@ static void tty_hear_locked(struct tty *tty, const struct bake_event *event)
 		tty_step_done_locked(tty, event);
 		break;
 	case BAKE_STEP_FAILED:
-		tty_end_locked(tty, "  FAILED", true);
+		tty_end_locked(tty, event->cancelled ? "  CANCELLED" : "  FAILED",
+			       !event->cancelled);
 		break;
 	case BAKE_WARNING:
 		tty_warn_locked(tty, event->step ? prefix : "[base] ", event->text);

@@ -177,8 +177,10 @@ static int bake_all_steps(struct bake *bake, struct err *err)
 	for (bake->step = 1; bake->step <= bake->spec->step_count; bake->step++) {
 		if (bake_one_step(bake, err) < 0) {
 			bake_blame(bake, bake->step, err);
-			bake_tell(bake, (struct bake_event){.kind = BAKE_STEP_FAILED,
-							    .text = str_of(err->text)});
+			bake_tell(bake,
+				  (struct bake_event){.kind = BAKE_STEP_FAILED,
+						      .text = str_of(err->text),
+						      .cancelled = err->kind == ERR_CANCELLED});
 			return bake_name_step(bake, err);
 		}
 	}

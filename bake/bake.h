@@ -30,16 +30,16 @@
 #include "sandbox/network.h"
 
 enum bake_event_kind {
-	BAKE_BASE,      /* base is being resolved: text is the reference */
-	BAKE_PULL,      /* bytes of the base's layers: layer, done, size */
-	BAKE_BASE_DONE, /* digest is the base manifest's, NULL for scratch; cached: nothing was
-			   pulled */
-	BAKE_STEP,      /* a step begins; step, of, text */
-	BAKE_STEP_MADE, /* it has no record: a worker makes it now; text */
-	BAKE_LOG,       /* bytes of the running step's log */
-	BAKE_STEP_DONE, /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
-	BAKE_STEP_FAILED,
-	BAKE_WARNING, /* text is a sentence; of the base where step is 0 */
+	BAKE_BASE,        /* base is being resolved: text is the reference */
+	BAKE_PULL,        /* bytes of the base's layers: layer, done, size */
+	BAKE_BASE_DONE,   /* digest is the base manifest's, NULL for scratch; cached: nothing was
+			     pulled */
+	BAKE_STEP,        /* a step begins; step, of, text */
+	BAKE_STEP_MADE,   /* it has no record: a worker makes it now; text */
+	BAKE_LOG,         /* bytes of the running step's log */
+	BAKE_STEP_DONE,   /* cached, empty, cut_off, duration_ms, size (of its layer), linked */
+	BAKE_STEP_FAILED, /* text says why; cancelled */
+	BAKE_WARNING,     /* text is a sentence; of the base where step is 0 */
 	BAKE_EXPORT_DONE,
 	BAKE_EXPORT,       /* text says where to */
 	BAKE_PUSH,         /* text is the reference */
@@ -62,6 +62,7 @@ struct bake_event {
 	bool cached;
 	bool empty;
 	bool cut_off;
+	bool cancelled;
 	bool shared; /* another bake runs this step, and this one waits for it */
 };
 

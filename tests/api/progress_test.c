@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #define PIECE_LINES 3000
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
 /* What a display wrote, and in how many writes. */
 struct page {
@@ -77,6 +78,37 @@ static void a_line_waits_for_its_end_or_the_steps(void **state)
 	check_page(&page, progress, "[1/2] a\n[1/2] bc\n[1/2] d\n[1/2] FAILED exit code 1\n");
 }
 
+static void a_cancelled_step_has_not_failed(void **state)
+{
+	const struct bake_event event = {.kind = BAKE_STEP_FAILED,
+					 .step = 1,
+					 .of = 2,
+					 .text = STR("cancelled"),
+					 .cancelled = true};
+	struct page page;
+	struct progress *progress = open_plain(&page, false);
+
+	(void)state;
+	progress_event(progress, &event);
+	check_page(&page, progress, "[1/2] CANCELLED\n");
+}
+
+static void what_has_no_size_shows_none(void **state)
+{
+	const struct digest digest = {0};
+	struct bake_event event = {.kind = BAKE_PULL, .text = STR("named"), .digest = &digest};
+	struct page page;
+	struct progress *progress = open_plain(&page, false);
+
+	(void)state;
+	progress_event(progress, &event);
+	event.text = STR("held");
+	event.size = 1000;
+	progress_event(progress, &event);
+	check_page(&page, progress,
+		   "[base] named sha256:" ZEROS "\n[base] held sha256:" ZEROS " 1.0 kB\n");
+}
+
 static void a_warning_says_what_it_is_of(void **state)
 {
 	const struct bake_event of_base = {.kind = BAKE_WARNING, .of = 2, .text = STR("odd")};
@@ -126,6 +158,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_piece_of_a_log_is_one_write),
 		cmocka_unit_test(a_line_waits_for_its_end_or_the_steps),
+		cmocka_unit_test(a_cancelled_step_has_not_failed),
+		cmocka_unit_test(what_has_no_size_shows_none),
 		cmocka_unit_test(a_warning_says_what_it_is_of),
 		cmocka_unit_test(an_endless_line_is_shown_in_pieces),
 		cmocka_unit_test(a_pipe_gets_every_byte_and_a_terminal_no_escapes),

@@ -42,6 +42,7 @@ when=(said "[2/2] started")
 for signal in INT TERM; do
 	cancel "$signal" "$work/sleep.json"
 	same "SIG$signal ends with 130" "$status" 130
+	check "and a step that was cancelled, not one that failed" said "[2/2] CANCELLED"
 	check "soon ($ms ms)" test "$ms" -lt "$soon"
 	nothing_left "SIG$signal leaves nothing"
 done
