@@ -93,6 +93,28 @@ static void a_cancelled_step_has_not_failed(void **state)
 	check_page(&page, progress, "[1/2] CANCELLED\n");
 }
 
+static void a_terminal_too_says_that_it_was_cancelled(void **state)
+{
+	static const cookie_io_functions_t functions = {.write = page_write};
+	const struct bake_event event = {.kind = BAKE_STEP_FAILED,
+					 .step = 1,
+					 .of = 2,
+					 .text = STR("cancelled"),
+					 .cancelled = true};
+	struct page page = {.text = BUF_INIT((size_t)1024 * 1024)};
+	struct progress *progress = NULL;
+	struct err err = {0};
+
+	(void)state;
+	check_ok(progress_open_tty(fopencookie(&page, "w", functions), 80, &progress, &err), &err);
+	hear(progress, BAKE_STEP, STR("RUN make"));
+	progress_event(progress, &event);
+	progress_close(progress);
+	assert_non_null(strstr(buf_str(&page.text).ptr, "CANCELLED\n"));
+	assert_null(strstr(buf_str(&page.text).ptr, "FAILED"));
+	buf_done(&page.text);
+}
+
 static void what_has_no_size_shows_none(void **state)
 {
 	const struct digest digest = {0};
@@ -159,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_piece_of_a_log_is_one_write),
 		cmocka_unit_test(a_line_waits_for_its_end_or_the_steps),
 		cmocka_unit_test(a_cancelled_step_has_not_failed),
+		cmocka_unit_test(a_terminal_too_says_that_it_was_cancelled),
 		cmocka_unit_test(what_has_no_size_shows_none),
 		cmocka_unit_test(a_warning_says_what_it_is_of),
 		cmocka_unit_test(an_endless_line_is_shown_in_pieces),
