@@ -41,14 +41,10 @@ const { id: agentId, version, appended, warnings } = await client.agents.sync(pl
 console.log(`repo-bot version ${version} ${appended ? "is new" : "was there already"}`)
 warnings.forEach((warning) => console.warn(`warning: ${warning}`))
 
-let image = await client.agents.imageStatus({ id: agentId })   // a read; never builds
-for (let told; image.status === "baking"; image = await client.agents.imageStatus({ id: agentId })) {
-  const line = image.step ? `[${image.step.n}/${image.step.of}] ${image.step.text}` : image.phase ?? "queued"
-  if (line !== told) console.log(`its image is baking: ${told = line}`)
-  await sleep(5_000)
-}
+let { status } = await client.agents.imageStatus({ id: agentId })   // a read; never builds
+while (status === "baking") { await sleep(5_000); ({ status } = await client.agents.imageStatus({ id: agentId })) }
 
-const { status } = image
+const image = await client.agents.imageStatus({ id: agentId })
 if (status === "failed" && image.error) {
   console.error(`${image.error.message}\n${image.error.logTail}`)
   process.exit(1)

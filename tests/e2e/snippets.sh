@@ -32,7 +32,6 @@ export HEARTH_CONFIG=$work/hearth.json
 start_daemon
 bot >"$work/said" 2>"$work/warned" || cat "$work/said" "$work/warned" "$work/daemon.log"
 holds "the spec becomes a version" "$(cat "$work/said")" '^repo-bot version 1 is new$'
-holds "whose bake is told as it goes on" "$(cat "$work/said")" '^its image is baking: [[a-z]'
 holds "which is waited for until it has an image" "$(cat "$work/said")" '^its image is ready: sha256:[0-9a-f]{64}$'
 holds "and opens a session" "$(cat "$work/said")" '^session ses_[0-9a-z]* is open on version 1$'
 holds "a provider that this host cannot run is warned of" "$(cat "$work/warned")" '^warning: .*modal'
