@@ -41,6 +41,7 @@ const { id: agentId, version, appended, warnings } = await client.agents.sync(pl
 console.log(`repo-bot version ${version} ${appended ? "is new" : "was there already"}`)
 warnings.forEach((warning) => console.warn(`warning: ${warning}`))
 
+console.log("its image is baked meanwhile: hearth logs -f repo-bot")
 let { status } = await client.agents.imageStatus({ id: agentId })   // a read; never builds
 while (status === "baking") { await sleep(5_000); ({ status } = await client.agents.imageStatus({ id: agentId })) }
 

@@ -44,7 +44,7 @@ spec "$work/other.json" "$base" \
 	'RUN --mount=type=cache,id=gate,target=/gate touch /gate/other; echo started; while [ -e /gate/other ]; do sleep 0.05; done; echo small >/small' \
 	"RUN cat /small"
 spec "$work/filling.json" "$base" \
-	'RUN --mount=type=cache,id=filled,target=/gate [ -e /gate/again ] || touch /gate/again /gate/filled; dd if=/dev/zero of=/big bs=1M count=1000 || { echo full; while [ -e /gate/filled ]; do sleep 0.05; done; exit 1; }'
+	'RUN --mount=type=cache,id=filled,target=/gate touch /gate/filled; dd if=/dev/zero of=/big bs=1M count=1000 || { echo full; while [ -e /gate/filled ]; do sleep 0.05; done; exit 1; }'
 "$HEARTH" bake "$work/other.json" --progress plain >"$work/other.log" 2>&1 &
 other=$!
 wait_for 60 grep -qxF '[1/2] started' "$work/other.log" || cat "$work/other.log"
@@ -53,12 +53,14 @@ filling=$!
 wait_for 60 grep -qxF '[1/1] full' "$work/filling.log" || cat "$work/filling.log"
 check "a bake has filled the disk ($(available) bytes are free)" test "$(available)" -lt 2000000
 same "another one that is cached ends well beside it" "$(hearth bake "$work/kept.json" 2>"$work/bake.log" | tail -n 1)" "$kept"
-rm "$HEARTH_DATA"/caches/*/data/filled
+while kill -0 "$filling" 2>/dev/null; do # it may be made twice, on a cache that is new
+	rm -f "$HEARTH_DATA"/caches/*/data/filled
+	sleep 0.1
+done
 status=0
 wait "$filling" || status=$?
 check "the one that filled it fails" test "$status" != 0
 holds "by a sentence that names the space" "$(cat "$work/filling.log")" '[Nn]o space'
-same "after what nothing needs went, and it was made once more" "$(grep -cxF '[1/1] full' "$work/filling.log")" 2
 check "the other one runs on" kill -0 "$other"
 rm "$HEARTH_DATA"/caches/*/data/other
 status=0
