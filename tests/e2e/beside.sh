@@ -67,7 +67,7 @@ for n in $(seq "$((rounds * 2))"); do
 	spec "$work/gone.json" "$base" "RUN head -c 1000000 /dev/urandom > /gone-$n"
 	bake "$work/gone.json" >/dev/null
 	"$HEARTH" gc --all >/dev/null 2>&1 & collector=$!
-	read -rt "0.0$((RANDOM % 6))" <> <(:) || true
+	read -rt "0.0$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
 	kill -9 $collector 2>/dev/null && killed=$((killed + 1))
 	wait $collector 2>/dev/null || true
 done
