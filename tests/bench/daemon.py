@@ -175,7 +175,8 @@ def agents(bench):
     turns = max(3, bench.args.runs // 3)
     bench.row("imageStatus of one of 100,000 agents", rates(bench.turns(turns, **one)),
               ("0.9 x one of 1,000", lambda m: m["hearth"] >= 0.9 * m["1,000 agents"]), "/s")
-    bench.row("of any of them, which no cache holds", rates(bench.turns(turns, **each)), ("(no aim)", lambda m: True), "/s")
+    bench.row("of any of them, which no cache holds", rates(bench.turns(turns, **each)),
+              ("0.9 x any of 1,000", lambda m: m["hearth"] >= 0.9 * m["1,000 agents"]), "/s")
 
 
 def agent(slug, steps):

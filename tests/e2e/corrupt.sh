@@ -144,6 +144,7 @@ for free in 0 4 8 12 16 32 64 256; do # KiB
 		same "with $free KiB left no step is believed" "$status" 74
 		holds "for want of space" "$(cat "$work/wrong.log")" 'space'
 	fi
+	refused "with $free KiB left no step of more than can be freed is believed" 74 'space' hearth bake "$work/blind.json"
 done
 [ "$status" = 74 ] || hearth gc --all >/dev/null
 rm "$work/mnt/filler"
