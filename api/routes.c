@@ -3,6 +3,6 @@
 #include "api/routes.h"
 
 const struct routes *const routes_all[] = {
-	&routes_agents,   &routes_bakes,  &routes_sessions, &routes_events,
-	&routes_contexts, &routes_server, &routes_tokens,   NULL,
+	&routes_agents, &routes_bakes,  &routes_sessions, &routes_events, &routes_contexts,
+	&routes_server, &routes_tokens, &routes_tools,    NULL,
 };

@@ -11,6 +11,7 @@ extern const struct routes routes_events;   /* events.* */
 extern const struct routes routes_sessions; /* sessions.* */
 extern const struct routes routes_server;   /* server.* */
 extern const struct routes routes_tokens;   /* tokens.* */
+extern const struct routes routes_tools;    /* tools.* */
 
 /* The answer of server.info. */
 int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err) MUST_CHECK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes_sessions.c - sessions.*: conversations with agents whose image is there. */
 #include "api/daemon.h"
+#include "api/image_check.h"
 #include "api/routes.h"
 #include "sandbox/session.h"
 
@@ -47,32 +48,6 @@ static int sessions_find_version(struct meta *meta, const struct session_wish *w
 		return err_at(err, "parent", NULL);
 	*out = parent.version;
 	return 0;
-}
-
-/* ERR_NOT_READY, with the status, until the version's image is there. */
-static int sessions_check_image(struct call *call, struct meta *meta, const struct agent *agent,
-				int64_t version, struct err *err)
-{
-	AUTO(json) json_t *status = NULL;
-	const json_t *state;
-	int found = status_find(meta, str_of(agent->id), version, &status, err);
-
-	if (found == 0)
-		return err_set(err, ERR_NOT_FOUND, "agent %s has no version %" PRId64, agent->slug,
-			       version);
-	if (found < 0)
-		return -1;
-	state = json_object_get(status, "status");
-	if (status_is_ready(status) || str_equal(json_str(state), STR("none")))
-		return 0;
-	route_add_detail(call, "status", json_incref(drop_const(state)));
-	if (str_equal(json_str(state), STR("failed")))
-		return err_set(err, ERR_NOT_READY,
-			       "the image of version %" PRId64 " of %s has failed: "
-			       "its status says why",
-			       version, agent->slug);
-	return err_set(err, ERR_NOT_READY, "the image of version %" PRId64 " of %s is being baked",
-		       version, agent->slug);
 }
 
 static int sessions_check_subagent(struct meta *meta, const struct agent *agent, int64_t number,
@@ -127,7 +102,7 @@ static int sessions_create(struct call *call, struct err *err)
 	request.parent_id = wish.parent;
 	request.subagent = wish.subagent;
 	if (session_create(meta, &request, &session, err) < 0 ||
-	    sessions_check_image(call, meta, &agent, session.version, err) < 0 ||
+	    image_check_ready(call, meta, &agent, session.version, err) < 0 ||
 	    sessions_check_subagent(meta, &agent, session.version, wish.subagent, err) < 0 ||
 	    sessions_answer(call, meta, &session, err) < 0 ||
 	    meta_commit(steal_ptr(&meta), err) < 0)

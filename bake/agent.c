@@ -21,6 +21,8 @@
 #define AGENT_SLUGS "agents.slugs"
 #define VERSIONS "versions"
 
+#define AGENT_PROVIDER_OURS "container"
+
 struct agent_version_key {
 	char bytes[ID_TEXT_MAX - 1 + sizeof(uint64_t)];
 };
@@ -195,6 +197,21 @@ bool agent_version_has_subagent(const struct agent_version *version, struct str 
 			return true;
 	}
 	return false;
+}
+
+const char *agent_version_provider(const struct agent_version *version)
+{
+	const json_t *sandbox = json_object_get(version->spec, "sandbox");
+	const char *provider = json_string_value(json_object_get(sandbox, "provider"));
+
+	if (!sandbox)
+		return NULL;
+	return provider ? provider : AGENT_PROVIDER_OURS;
+}
+
+bool agent_provider_is_here(const char *provider)
+{
+	return strcmp(provider, AGENT_PROVIDER_OURS) == 0;
 }
 
 static void agent_set_instant(json_t *record, const char *name, int64_t ms)

@@ -55,6 +55,12 @@ int agent_need_version(struct meta *meta, const struct agent *agent, int64_t num
 /* Whether the version's spec has a sub-agent of that name. */
 bool agent_version_has_subagent(const struct agent_version *version, struct str name);
 
+/* Who makes the version's machines; NULL where its spec has no sandbox. Borrowed. */
+const char *agent_version_provider(const struct agent_version *version);
+
+/* Whether this host makes machines of that provider. */
+bool agent_provider_is_here(const char *provider);
+
 /* Newest first: {items: [{id, slug, version, createdAt, updatedAt}], next}. */
 int agent_list(struct meta *meta, const struct page *page, json_t **out, struct err *err)
 	MUST_CHECK;

@@ -10,6 +10,7 @@
  */
 #include "bake/agent_spec_priv.h"
 
+#include "bake/agent.h"
 #include "bake/spec_priv.h"
 #include "layers/base/ulid.h"
 #include "registry/reference.h"
@@ -337,7 +338,7 @@ void agent_spec_warn_provider(const json_t *agent, const char *path, json_t *war
 	const json_t *sandbox = json_object_get(agent, "sandbox");
 	const char *provider = json_string_value(json_object_get(sandbox, "provider"));
 
-	if (provider && strcmp(provider, "container") != 0)
+	if (provider && !agent_provider_is_here(provider))
 		json_array_append_new(
 			warnings,
 			json_sprintf("%s: this host has no machines of %s; the first tool call "

@@ -7,6 +7,12 @@
  */
 #pragma once
 
+#include "layers/base/buf.h"
+#include "layers/base/err.h"
+
 /* The thirteen names, and those of the presets; each list ends with NULL. */
 extern const char *const tool_names[];
 extern const char *const tool_presets[];
+
+/* ERR_NO_TOOL, with the nearest name, where no tool has this one. */
+int tool_need(struct str name, struct err *err) MUST_CHECK;

@@ -33,6 +33,7 @@ enum err_kind {
 	ERR_DENIED,       /* credentials or policy refuse it */
 	ERR_NOT_FOUND,    /* a thing named by the user does not exist */
 	ERR_NO_METHOD,    /* what was asked for is nothing that can be asked for */
+	ERR_NO_TOOL,      /* no tool has that name, or the agent has no tools */
 	ERR_NOT_READY,    /* the image of a version is not there yet, or never will be */
 	ERR_CONFLICT,     /* not in this state */
 	ERR_GONE,         /* it existed, and never will again */
@@ -44,6 +45,7 @@ enum err_kind {
 	ERR_UNSUPPORTED,  /* this host or provider cannot */
 	ERR_REMOTE,       /* a registry misbehaved; retrying may help */
 	ERR_UNAVAILABLE,  /* not now */
+	ERR_NO_PROVIDER,  /* this host cannot make the machines that a spec asks for */
 	ERR_TIMEOUT,      /* not in time */
 	ERR_FULL,         /* no space left */
 	ERR_CANCELLED,    /* somebody asked for that */

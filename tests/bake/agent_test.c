@@ -217,6 +217,37 @@ static void a_version_knows_its_subagents(void **state)
 	assert_false(agent_version_has_subagent(&version, STR("")));
 }
 
+static void a_version_says_who_makes_its_machines(void **state)
+{
+	static const struct {
+		const char *rest, *provider; /* NULL: it has no machines */
+		bool here;
+	} cases[] = {
+		{"", NULL, false},
+		{", \"sandbox\": {}", "container", true},
+		{", \"sandbox\": {\"provider\": \"container\"}", "container", true},
+		{", \"sandbox\": {\"provider\": \"docker\"}", "docker", false},
+		{", \"sandbox\": {\"provider\": \"modal\"}", "modal", false},
+	};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_agent_version struct agent_version version = {0};
+		const char *provider;
+
+		(void)snprintf(text, sizeof(text), "{\"slug\": \"bot\"%s}", cases[i].rest);
+		version.spec = json_loads(text, 0, NULL);
+		assert_non_null(version.spec);
+		provider = agent_version_provider(&version);
+		assert_true(!provider == !cases[i].provider);
+		if (!provider)
+			continue;
+		assert_string_equal(provider, cases[i].provider);
+		assert_int_equal(agent_provider_is_here(provider), cases[i].here);
+	}
+}
+
 static void warnings_come_back_each_time(void **state)
 {
 	struct store *store = ((struct store_fixture *)*state)->store;
@@ -529,6 +560,7 @@ int main(void)
 		STORE_TEST(what_is_not_there_is_not_found),
 		STORE_TEST(an_agent_is_told_with_its_spec_as_it_was_synced),
 		STORE_TEST(a_version_knows_its_subagents),
+		cmocka_unit_test(a_version_says_who_makes_its_machines),
 		STORE_TEST(warnings_come_back_each_time),
 		STORE_TEST(a_rename_is_a_version_and_frees_the_slug),
 		STORE_TEST(a_slug_that_another_agent_has_is_a_conflict),

@@ -94,18 +94,48 @@ holds "an older image does not serve a newer version" "$(ask /v1/sessions.create
 same "but for whom asks for its version" "$(call sessions.create '{"agent":"bot","version":2}' | jq -r .version)" 2
 same "and for children of its sessions" "$(call sessions.create "{\"agent\":\"bot\",\"parent\":\"$first\"}" | jq -r .version)" 2
 call agents.sync '{"slug":"plain"}' >/dev/null
-same "an agent without an image starts at once" "$(call sessions.create '{"agent":"plain"}' | jq -r .state)" open
+plain=$(call sessions.create '{"agent":"plain"}')
+same "an agent without an image starts at once" "$(jq -r .state <<<"$plain")" open
 same "sessions are listed" "$(get sessions.list agentId=bot | jq '.items | length')" 4
 same "a session ends" "$(call sessions.end "{\"id\":\"$first\"}" | jq -r .state)" ended
 same "and once more" "$(call sessions.end "{\"id\":\"$first\"}" | jq -r .state)" ended
 same "with those below it" "$(get sessions.get "id=$(jq -r .id <<<"$child")" | jq -r .state)" ended
 holds "what has ended has no children" "$(ask /v1/sessions.create -d "{\"agent\":\"bot\",\"parent\":\"$first\"}")" '"Gone"'
 
+# Tools: nothing is started for one yet, and an error says what hinders it.
+hosted=$(agent hosted 'ENV A=1' | jq '.sandbox.provider = "modal"')
+holds "a sync warns of a provider that is not here" "$(call agents.sync "$hosted")" '"warnings":.*sandbox.provider.*ProviderUnavailable'
+wait_for 60 status_is hosted ready
+hosted=$(call sessions.create '{"agent":"hosted"}' | jq -r .id)
+open=$(call sessions.create '{"agent":"bot","version":2}' | jq -r .id)
+tool() # SESSION TOOL: what a call of it says
+{
+	ask /v1/tools.call -d "{\"sessionId\":\"$1\",\"tool\":\"$2\",\"arguments\":{\"command\":\"id\"},\"callId\":\"1\",\"timeoutMs\":1000}"
+}
+said=$(tool "$hosted" bash)
+holds "the first tool call fails with ProviderUnavailable" "$said" '"ProviderUnavailable"'
+holds "which names the provider and what to do" "$said" 'no machines of modal, the sandbox.provider of version 1 of hosted: leave it out'
+holds "as 503" "$said" '^503$'
+same "and nothing says that it passes" "$(grep -c retryAfterMs <<<"$said" || true)" 0
+said=$(tool "$hosted" Bash)
+holds "another name than the thirteen is UnknownTool" "$said" '"UnknownTool"'
+holds "with the nearest of them" "$said" 'did you mean bash\?'
+holds "as 404" "$said" '^404$'
+holds "so is any tool of an agent without a sandbox" "$(tool "$(jq -r .id <<<"$plain")" bash)" 'has no tools: its spec has no sandbox'
+holds "tools are not called on our own machines either" "$(tool "$open" bash)" '^501$'
+holds "what has ended has no tools" "$(tool "$first" bash)" '"Gone"'
+holds "an unknown session is not found" "$(tool ses_x bash)" '"NotFound"'
+holds "a call names its session" "$(ask /v1/tools.call -d '{"tool":"bash"}')" '"path":"sessionId"'
+holds "and its tool" "$(ask /v1/tools.call -d "{\"sessionId\":\"$open\"}")" '"path":"tool"'
+holds "with arguments by name" "$(ask /v1/tools.call -d "{\"sessionId\":\"$open\",\"tool\":\"read\",\"arguments\":[]}")" '"path":"arguments"'
+holds "it is no read" "$(ask "/v1/tools.call?sessionId=$open&tool=read")" '^405$'
+call sessions.end "{\"id\":\"$open\"}" >/dev/null
+
 # Events.
 wait_for 60 grep -q '^event: session.ended' "$work/later"
 types=$(sed -n 's/^event: //p' "$work/all" | head -n 6 | xargs)
 same "events come in order" "$types" "agent.created version.appended image.baking bake.cancelled image.failed version.appended"
-same "to whom was there before them, too" "$(grep -c '^event: agent.created' "$work/later")" 2
+same "to whom was there before them, too" "$(grep -c '^event: agent.created' "$work/later")" 3
 same "with what they are about" "$(grep -A 1 '^event: session.created' "$work/all" | sed -n 's/^data: //p' | head -n 1 | jq -r '.sessionId, .agentId' | cut -c -4 | xargs)" "ses_ agt_"
 holds "and a comment at once" "$(head -n 1 "$work/later")" '^:$'
 same "a stream goes on behind what was seen" "$(curl -sSN -m 2 -H "Authorization: Bearer $token" -H 'Last-Event-ID: 3' "$url/v1/events.stream" 2>/dev/null | grep -m 1 '^id:')" "id: 4"
@@ -131,7 +161,7 @@ holds "and nothing, too" "$(ask /v1/contexts.put -d '')" '"InvalidArgument".*emp
 
 # The same by the client in JavaScript.
 cat >"$work/client.mjs" <<JS
-import { AgentNotReady, createClient, definePlane } from "$root/api/client/index.js";
+import { AgentNotReady, ProviderUnavailable, createClient, definePlane } from "$root/api/client/index.js";
 
 const client = createClient();
 const seen = [];
@@ -153,13 +183,15 @@ const session = await client.sessions.create({ agent: id });
 const [bake] = (await client.bakes.list({ agentId: id })).items;
 const log = await client.bakes.logs({ id: bake.id, step: 2, follow: true }).text();
 await watching;
+const hosted = await client.sessions.create({ agent: "hosted" });
+const tool = await client.tools.call({ sessionId: hosted.id, tool: "bash", arguments: { command: "id" } }).catch((error) => error);
 console.log(JSON.stringify([appended, early instanceof AgentNotReady && early.status, state.status, session.version, bake.state,
-	log.includes("hello"), seen.filter((type) => type !== "image.ready")]));
+	log.includes("hello"), tool instanceof ProviderUnavailable, seen.filter((type) => type !== "image.ready")]));
 JS
 call agents.sync '{"slug":"scripted"}' >/dev/null
 same "a client in JavaScript goes from sync to a session" \
 	"$(HEARTH_URL=$url HEARTH_TOKEN=$token timeout 120 node "$work/client.mjs" 2>&1)" \
-	'[true,"baking","ready",2,"ready",true,["agent.created","version.appended","version.appended","image.baking","session.created"]]'
+	'[true,"baking","ready",2,"ready",true,true,["agent.created","version.appended","version.appended","image.baking","session.created"]]'
 
 # Bad input.
 for method in bakes.get bakes.logs sessions.get; do
@@ -174,7 +206,7 @@ holds "a sub-agent is the version's" "$(ask /v1/sessions.create -d "{\"agent\":\
 holds "and has a parent" "$(ask /v1/sessions.create -d '{"agent":"bot","version":2,"subagent":"review"}')" '"path":"parent"'
 holds "an unknown parent is not found" "$(ask /v1/sessions.create -d '{"agent":"bot","parent":"ses_x"}')" '"NotFound"'
 reader=$(hearth token create --scope read 2>/dev/null)
-for method in bakes.cancel sessions.create sessions.end contexts.put agents.rebake; do
+for method in bakes.cancel sessions.create sessions.end tools.call contexts.put agents.rebake; do
 	holds "a reader does not call $method" "$(as=$reader ask "/v1/$method" -d '{}')" '^403$'
 done
 stop_daemon
