@@ -5,6 +5,7 @@
 #include "layers/digest.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <strings.h>
 
 #define AUTH_REMEMBERED 64 /* tokens in use at one time; others are looked up */
@@ -14,7 +15,7 @@ struct memory {
 	/* guarded by lock: */
 	struct digest hash;
 	uint64_t generation; /* of the store; 0 for nothing */
-	struct identity identity;
+	struct visitor visitor;
 };
 
 struct auth {
@@ -36,13 +37,13 @@ struct auth *auth_new(struct store *store)
 
 void auth_free(struct auth *auth)
 {
+	for (size_t i = 0; auth && i < AUTH_REMEMBERED; i++)
+		scopes_unref(auth->memories[i].visitor.scopes);
 	free(auth);
 }
 
-bool auth_parse(struct str field, struct str *out_token)
+static bool auth_parse_scheme(struct str field, struct str scheme, struct str *out_token)
 {
-	const struct str scheme = STR("Bearer");
-
 	if (field.len <= scheme.len || strncasecmp(field.ptr, scheme.ptr, scheme.len) != 0 ||
 	    field.ptr[scheme.len] != ' ')
 		return false;
@@ -55,8 +56,18 @@ bool auth_parse(struct str field, struct str *out_token)
 	return field.len > 0;
 }
 
+bool auth_parse(struct str field, struct str *out_token)
+{
+	return auth_parse_scheme(field, STR("Bearer"), out_token);
+}
+
+static void auth_copy(const struct visitor *from, struct visitor *out)
+{
+	*out = (struct visitor){from->who, scopes_ref(from->scopes)};
+}
+
 static bool auth_remembers(struct memory *memory, const struct digest *hash, uint64_t generation,
-			   struct identity *out)
+			   struct visitor *out)
 {
 	bool hit;
 
@@ -64,22 +75,26 @@ static bool auth_remembers(struct memory *memory, const struct digest *hash, uin
 	hit = memory->generation == generation &&
 	      CRYPTO_memcmp(memory->hash.bytes, hash->bytes, 32) == 0;
 	if (hit)
-		*out = memory->identity;
+		auth_copy(&memory->visitor, out);
 	lock_drop(&memory->lock);
 	return hit;
 }
 
 static void auth_remember(struct memory *memory, const struct digest *hash, uint64_t generation,
-			  const struct identity *identity)
+			  const struct visitor *visitor)
 {
+	struct scopes *before;
+
 	lock_take(&memory->lock);
+	before = memory->visitor.scopes;
 	memory->hash = *hash;
 	memory->generation = generation;
-	memory->identity = *identity;
+	auth_copy(visitor, &memory->visitor);
 	lock_drop(&memory->lock);
+	scopes_unref(before);
 }
 
-static int auth_look_up(struct auth *auth, struct str secret, struct identity *out, struct err *err)
+static int auth_look_up(struct auth *auth, struct str secret, struct visitor *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	auto_token struct token token = TOKEN_INIT;
@@ -92,21 +107,18 @@ static int auth_look_up(struct auth *auth, struct str secret, struct identity *o
 		return err_set(err, ERR_UNAUTHORIZED, "the token is unknown, or was revoked");
 	if (found < 0)
 		return -1;
-	memcpy(out->token_id, token.id, sizeof(out->token_id));
-	out->level = token.level;
+	*out = (struct visitor){.who.level = token.level,
+				.scopes = scopes_new(json_object_get(token.record, "scopes"))};
+	memcpy(out->who.token_id, token.id, sizeof(out->who.token_id));
 	return 0;
 }
 
-int auth_check(struct auth *auth, const char *authorization, struct identity *out, struct err *err)
+static int auth_find(struct auth *auth, struct str secret, struct visitor *out, struct err *err)
 {
 	uint64_t generation = meta_generation(auth->store);
 	struct memory *memory;
 	struct digest hash;
-	struct str secret;
 
-	if (!authorization || !auth_parse(str_of(authorization), &secret))
-		return err_set(err, ERR_UNAUTHORIZED,
-			       "a token is needed, as in Authorization: Bearer hth_...");
 	digest_of(secret, &hash);
 	memory = &auth->memories[hash.bytes[0] % AUTH_REMEMBERED];
 	if (auth_remembers(memory, &hash, generation, out))
@@ -115,4 +127,71 @@ int auth_check(struct auth *auth, const char *authorization, struct identity *ou
 		return -1;
 	auth_remember(memory, &hash, generation, out);
 	return 0;
+}
+
+int auth_check(struct auth *auth, const char *authorization, struct identity *out, struct err *err)
+{
+	auto_visitor struct visitor visitor = {0};
+	struct str secret;
+
+	if (!authorization || !auth_parse(str_of(authorization), &secret))
+		return err_set(err, ERR_UNAUTHORIZED,
+			       "a token is needed, as in Authorization: Bearer hth_...");
+	if (auth_find(auth, secret, &visitor, err) < 0)
+		return -1;
+	*out = visitor.who;
+	return 0;
+}
+
+/* "USER:PASSWORD" out of base64; it lies in `text`. */
+static bool auth_decode(struct str coded, char text[static AUTH_BASIC_MAX], struct str *out)
+{
+	int n;
+
+	if (coded.len > AUTH_BASIC_MAX || coded.len % 4 != 0)
+		return false;
+	n = EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)coded.ptr,
+			    (int)coded.len);
+	while (n > 0 && coded.len > 0 && coded.ptr[coded.len - 1] == '=') {
+		coded.len--;
+		n--;
+	}
+	*out = (struct str){text, n > 0 ? (size_t)n : 0};
+	return n > 0;
+}
+
+static int auth_check_basic(struct auth *auth, struct str coded, struct visitor *out,
+			    struct err *err)
+{
+	char text[AUTH_BASIC_MAX];
+	struct str password;
+	struct str user;
+	int result;
+
+	if (!auth_decode(coded, text, &password) || !str_cut(&password, ':', &user) ||
+	    !password.ptr)
+		return err_set(err, ERR_UNAUTHORIZED,
+			       "expected a user's name and a token as the password");
+	if (user.len + password.len == 0)
+		return 0;
+	result = auth_find(auth, password, out, err);
+	OPENSSL_cleanse(text, sizeof(text));
+	return result;
+}
+
+int auth_check_visitor(struct auth *auth, const char *authorization, struct visitor *out,
+		       struct err *err)
+{
+	struct str given;
+
+	*out = (struct visitor){0};
+	if (!authorization)
+		return 0;
+	if (auth_parse(str_of(authorization), &given))
+		return auth_find(auth, given, out, err);
+	if (auth_parse_scheme(str_of(authorization), STR("Basic"), &given))
+		return auth_check_basic(auth, given, out, err);
+	return err_set(err, ERR_UNAUTHORIZED,
+		       "a token is needed, as in Authorization: Bearer hth_..., or as the password "
+		       "of any user");
 }

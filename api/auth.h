@@ -11,7 +11,10 @@
  */
 #pragma once
 
+#include "api/scopes.h"
 #include "api/token.h"
+
+#define AUTH_BASIC_MAX ((size_t)512) /* a user's name and a token, in base64 */
 
 struct auth;
 
@@ -29,6 +32,26 @@ void auth_free(struct auth *auth);
  */
 int auth_check(struct auth *auth, const char *authorization, struct identity *out, struct err *err)
 	MUST_CHECK;
+
+/* Who asks under /v2/. */
+struct visitor {
+	struct identity who;   /* an empty token_id: nobody is known */
+	struct scopes *scopes; /* a reference, or NULL: what its level allows, and no more */
+};
+
+/*
+ * The same for clients of a registry: a token comes as the password of any user
+ * (Basic), too. Without any, and with an empty name and password, it is nobody.
+ */
+int auth_check_visitor(struct auth *auth, const char *authorization, struct visitor *out,
+		       struct err *err) MUST_CHECK;
+
+static inline void auto_visitor_release(struct visitor *slot)
+{
+	scopes_unref(slot->scopes);
+	slot->scopes = NULL;
+}
+#define auto_visitor AUTO(visitor)
 
 /* "Bearer TOKEN", in any case and with any blanks. False for anything else. */
 bool auth_parse(struct str field, struct str *out_token);

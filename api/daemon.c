@@ -245,6 +245,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	    admin_token_ensure(daemon.store, err) < 0)
 		return -1;
 	daemon.auth = auth_new(daemon.store);
+	daemon.v2 = (struct v2){.store = daemon.store};
 	daemon.metrics = metrics_new();
 	metrics_add_source(daemon.metrics, daemon_metrics, &daemon);
 	metrics_add_source(daemon.metrics, ready_metrics, daemon.store);

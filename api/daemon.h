@@ -12,6 +12,7 @@
 #include "api/metrics.h"
 #include "api/plane.h"
 #include "api/server.h"
+#include "registry/v2.h"
 
 #define DAEMON_HOSTS_MAX ((size_t)16)
 
@@ -22,6 +23,7 @@ struct daemon {
 	struct metrics *metrics;
 	struct server *server;
 	struct plane *plane;
+	struct v2 v2;                        /* the registry */
 	const char *hosts[DAEMON_HOSTS_MAX]; /* names that a request's Host may have */
 	size_t host_count;
 	struct buf info; /* what server.info says */

@@ -2,6 +2,7 @@
 #include "api/door.h"
 
 #include "api/cors.h"
+#include "api/door_v2.h"
 #include "api/host.h"
 #include "api/ready.h"
 #define LOG_MODULE "api"
@@ -9,19 +10,22 @@
 
 #define DOOR_CHALLENGE "Bearer realm=\"hearth\""
 
-enum place { PLACE_NONE, PLACE_HEALTH, PLACE_READY, PLACE_METRICS, PLACE_METHOD };
+enum place { PLACE_NONE, PLACE_HEALTH, PLACE_READY, PLACE_METRICS, PLACE_METHOD, PLACE_V2 };
 
 /* A request's state. */
 struct visit {
 	enum place place;
 	int64_t began_us;
 	struct call call; /* of a method; who is known for all that ask for a token */
+	struct door_v2 v2;
 };
 
 static enum place door_place(struct str path)
 {
 	if (str_starts(path, STR("/v1/")))
 		return PLACE_METHOD;
+	if (str_starts(path, STR("/v2/")) || str_equal(path, STR("/v2")))
+		return PLACE_V2;
 	if (str_equal(path, STR("/healthz")))
 		return PLACE_HEALTH;
 	if (str_equal(path, STR("/readyz")))
@@ -149,6 +153,24 @@ static void door_write_refusal(const struct door *door, const struct err *why,
 	http_add_header(out, "WWW-Authenticate", STR(DOOR_CHALLENGE));
 }
 
+/* Errors are the registry's, also those of the checks that all requests pass. */
+static bool door_admit_v2(const struct door *door, struct http_request *request,
+			  struct http_terms *terms, struct http_response *out)
+{
+	struct visit *visit = request->state;
+	struct err err;
+	bool taken = false;
+
+	if (door_check_host(door, request, &err) < 0)
+		v2_refuse_err(out, &err);
+	else
+		taken = door_v2_admit(&visit->v2, door->daemon, request, terms, out);
+	memcpy(visit->call.who.token_id, visit->v2.visitor.who.token_id, TOKEN_ID_MAX);
+	if (!taken)
+		cors_add(door_config(door), request, out);
+	return taken;
+}
+
 static bool door_admit(struct http_handler *handler, struct http_request *request,
 		       struct http_terms *terms, struct http_response *out)
 {
@@ -167,6 +189,8 @@ static bool door_admit(struct http_handler *handler, struct http_request *reques
 		door_answer_preflight(door, request, out);
 		return false;
 	}
+	if (visit->place == PLACE_V2)
+		return door_admit_v2(door, request, terms, out);
 	if (door_check(door, request, visit, &err) == 0 &&
 	    door_check_verb(request, visit, &allow, &err) == 0) {
 		door_set_terms(visit, terms);
@@ -278,6 +302,9 @@ static void door_answer(struct http_handler *handler, struct http_request *reque
 	case PLACE_METHOD:
 		door_answer_method(door, request, out);
 		break;
+	case PLACE_V2:
+		door_v2_answer(&visit->v2, out);
+		break;
 	case PLACE_METRICS:
 		door_answer_metrics(door, out);
 		break;
@@ -331,6 +358,7 @@ static void door_done(struct http_handler *handler, struct http_request *request
 	door_count(door->daemon->metrics, visit, out);
 	door_log(request, visit, out);
 	route_clear(&visit->call);
+	door_v2_done(&visit->v2);
 	free(visit);
 }
 
@@ -339,7 +367,10 @@ static void door_refuse(struct http_handler *handler, const struct http_request 
 {
 	const struct door *door = container_of(handler, struct door, handler);
 
-	route_write_error(why, NULL, out);
+	if (door_place(request->path) == PLACE_V2)
+		v2_refuse_err(out, why);
+	else
+		route_write_error(why, NULL, out);
 	cors_add(door_config(door), request, out);
 }
 

@@ -7,6 +7,7 @@
  * 	/readyz     200 while the store can be written    the same
  * 	/metrics    Prometheus' text                      read
  * 	/v1/NAME    a method (route.h)                    what its row says
+ * 	/v2/        the registry (door_v2.h)              what the repository asks for
  *
  * A browser's preflight (cors.h) has no token.
  */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * door_v2.h - the checks that a request under /v2/ passes: what it asks for, who
+ * asks, and whether he may.
+ *
+ * 	to               needs
+ * 	pull             the scope pull of that repository, or registry.anonymous
+ * 	push, delete     the scope of that name
+ * 	ping, list       to be anybody; a list has what he may pull
+ *
+ * A token that may operate pulls and pushes everywhere; an admin's deletes, too.
+ * Who may not is refused before anything is looked up: 401 with a challenge where
+ * he has not said who he is, else 403. So nobody learns what there is.
+ */
+#pragma once
+
+#include "api/daemon.h"
+#include "registry/v2.h"
+
+/* A request's state. */
+struct door_v2 {
+	struct daemon *daemon;
+	struct v2_call call;
+	struct visitor visitor;
+};
+
+/* False: *out refuses it. visit is zeroed before, and released by door_v2_done(). */
+bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct http_request *request,
+		   struct http_terms *terms, struct http_response *out);
+
+void door_v2_answer(struct door_v2 *visit, struct http_response *out);
+void door_v2_done(struct door_v2 *visit);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* v2.c - which file answers which kind of request. */
+#include "registry/v2.h"
+
+#include "registry/manifest.h"
+
+#include <stdio.h>
+
+static void v2_answer_ping(struct v2_call *call)
+{
+	http_set_body(call->response, "application/json", STR("{}"));
+}
+
+typedef void v2_answer_fn(struct v2_call *call);
+
+/* What has no row here is refused. */
+static v2_answer_fn *const v2_answers[V2_KINDS] = {
+	[V2_PING] = v2_answer_ping,
+};
+
+void v2_terms(const struct v2_call *call, struct http_terms *out)
+{
+	enum http_method method = call->request->method;
+	bool sends = method == HTTP_POST || method == HTTP_PATCH || method == HTTP_PUT;
+	bool small = call->path.kind == V2_MANIFEST;
+
+	*out = (struct http_terms){
+		.body_max = sends && small ? MANIFEST_MAX : 0,
+		.streamed = sends && !small,
+		.blocks = call->path.action >= V2_PUSH,
+	};
+}
+
+void v2_answer(struct v2_call *call)
+{
+	v2_answer_fn *answer = v2_answers[call->path.kind];
+
+	http_add_header(call->response, "Docker-Distribution-Api-Version", STR("registry/2.0"));
+	if (call->path.ns.len > 0)
+		v2_refuse(call->response, 403, V2_DENIED,
+			  "this registry does not stand for " STR_FMT, STR_ARG(call->path.ns));
+	else if (answer)
+		answer(call);
+	else
+		v2_refuse(call->response, 405, V2_UNSUPPORTED, "this registry cannot do that");
+}
+
+struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX])
+{
+	int n;
+
+	if (path->ns.len == 0)
+		return path->repository;
+	n = snprintf(out, V2_FULL_NAME_MAX, STR_FMT "/" STR_FMT, STR_ARG(path->ns),
+		     STR_ARG(path->repository));
+	return (struct str){out, (size_t)n};
+}
+
+void v2_done(struct v2_call *call)
+{
+	if (call->state)
+		call->state_free(call->state);
+	call->state = NULL;
+}

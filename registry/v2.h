@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v2.h - the OCI distribution API over the store: what a request under /v2/ asks
+ * for (v2_path.h), and its answer. Errors are v2_refuse.h's.
+ *
+ * Whoever calls has found out who asks, and that he may do path.action to
+ * path.repository; nothing here knows of tokens. A blob is given only as part of
+ * a repository, so that one which happens to be in the store is nobody's.
+ *
+ * What leaves is byte for byte what came: never encoded, its type without
+ * parameters, and its digest as it was asked for. Locations are paths without a
+ * host, since a proxy may have another one.
+ *
+ * Threads: calls may race; those for one request never overlap. What v2_terms()
+ * does not let block is called in a thread that serves connections.
+ */
+#pragma once
+
+#include "layers/store.h"
+#include "registry/v2_path.h"
+#include "registry/v2_refuse.h"
+
+/* What all calls share. The daemon makes it once. */
+struct v2 {
+	struct store *store;
+};
+
+struct v2_call {
+	struct v2 *v2;
+	struct v2_path path;
+	const struct http_request *request;
+	struct http_response *response;
+	/* Whether who asks may do this to a repository, too: another one, or each that is listed.
+	 */
+	bool (*may)(void *ctx, struct str repository, enum v2_action action);
+	void *may_ctx;
+	/* Of whoever answers, between the tries of a call that waits. */
+	void *state;
+	void (*state_free)(void *state);
+};
+
+/*
+ * The name that permissions are about: of a mirrored repository, with its host.
+ * It lies in out, or in the path.
+ */
+#define V2_FULL_NAME_MAX (V2_NAMESPACE_MAX + 1 + V2_NAME_MAX + 1)
+struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX]);
+
+/* How the body is taken, and whether the answer may take its time. */
+void v2_terms(const struct v2_call *call, struct http_terms *out);
+
+/* Make the answer, or leave what it waits for. */
+void v2_answer(struct v2_call *call);
+
+/* The last call: what it remembered goes. */
+void v2_done(struct v2_call *call);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v2_path.h - what a request under /v2/ asks for: method, path and query.
+ *
+ *	/v2/                            GET HEAD
+ *	/v2/_catalog                    GET HEAD
+ *	/v2/NAME/tags/list              GET HEAD
+ *	/v2/NAME/referrers/DIGEST       GET HEAD
+ *	/v2/NAME/blobs/DIGEST           GET HEAD DELETE
+ *	/v2/NAME/manifests/TAG|DIGEST   GET HEAD PUT DELETE
+ *	/v2/NAME/blobs/uploads/         POST
+ *	/v2/NAME/blobs/uploads/ID       GET HEAD PATCH PUT DELETE
+ *
+ * A path is read from its end, so a repository may be called a/tags/list.
+ *
+ * Format: OCI distribution-spec 1.1, "Endpoints" and "Pulling manifests".
+ *
+ * Invariant: in a parsed path the repository fits the grammar and is not longer
+ * than V2_NAME_MAX; a reference fits its own, too. All are views of the request.
+ */
+#pragma once
+
+#include "layers/base/http.h"
+#include "layers/digest.h"
+
+#define V2_NAME_MAX ((size_t)255)      /* the most that clients agree on */
+#define V2_TAG_MAX ((size_t)128)       /* as the grammar has it */
+#define V2_NAMESPACE_MAX ((size_t)255) /* a host and its port */
+#define V2_SESSION_MAX ((size_t)128)   /* an upload's id */
+
+enum v2_kind {
+	V2_PING,
+	V2_CATALOG,
+	V2_TAGS,
+	V2_REFERRERS,
+	V2_BLOB,
+	V2_MANIFEST,
+	V2_UPLOADS, /* an upload begins */
+	V2_UPLOAD,  /* one that has begun */
+	V2_KINDS,
+};
+
+/* What somebody must be allowed to. */
+enum v2_action {
+	V2_NOTHING, /* to ping */
+	V2_PULL,
+	V2_PUSH,
+	V2_DELETE,
+	V2_LIST, /* the catalog: only of what he may pull */
+};
+
+struct v2_path {
+	enum v2_kind kind;
+	enum v2_action action;
+	struct str repository; /* "repo-bot", "docker.io/library/alpine" */
+	struct str ns;         /* ?ns=, a host; or empty */
+	struct str reference;  /* a tag, a digest, or a session's id */
+	bool by_digest;        /* the reference is this one: */
+	struct digest digest;
+};
+
+/* -1: *refusal says why it is nothing that can be asked for. */
+int v2_path_parse(const struct http_request *request, struct v2_path *out,
+		  struct http_response *refusal) MUST_CHECK;
+
+/* A parameter of the query; the first one where it is given twice. */
+bool v2_path_find(const struct http_request *request, struct str name, struct str *out);
+
+/* The grammars of names and tags. */
+bool v2_path_is_name(struct str text);
+bool v2_path_is_tag(struct str text);

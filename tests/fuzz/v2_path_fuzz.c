@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Property: of whatever path, what is parsed fits its grammar and lies in the
+ * request; what is refused is refused as JSON with a status of 400 or more.
+ *
+ * The input's first byte is the method; then come the path and, behind a NUL, ns.
+ */
+#include "registry/v2_path.h"
+
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_view(struct str all, struct str part)
+{
+	if (part.len > 0 && (part.ptr < all.ptr || part.ptr + part.len > all.ptr + all.len))
+		abort();
+}
+
+static void check_path(struct str all, const struct v2_path *path)
+{
+	bool named = path->kind != V2_PING && path->kind != V2_CATALOG;
+
+	check_view(all, path->repository);
+	check_view(all, path->reference);
+	check_view(all, path->ns);
+	if (named != (path->repository.len > 0))
+		abort();
+	if (named && !v2_path_is_name(path->repository))
+		abort();
+	if (path->kind == V2_MANIFEST && !path->by_digest && !v2_path_is_tag(path->reference))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	auto_http_response struct http_response refusal = HTTP_RESPONSE_INIT;
+	struct str all = {(const char *)data, size};
+	struct http_field ns = {.name = STR("ns")};
+	struct http_request request = {.query = &ns};
+	struct v2_path path;
+
+	if (size == 0)
+		return 0;
+	request.method = data[0] % (HTTP_OPTIONS + 1);
+	ns.value = str_skip(all, 1);
+	(void)str_cut(&ns.value, '\0', &request.path);
+	request.query_count = ns.value.ptr ? 1 : 0;
+	if (v2_path_parse(&request, &path, &refusal) == 0)
+		check_path(all, &path);
+	else if (refusal.status < 400 || buf_str(&refusal.body).ptr[0] != '{')
+		abort();
+	return 0;
+}
