@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# conformance.sh - hearth is a registry, by every check of conformance.py; and the checks can fail: docker-registry's do.
+. "$(dirname "$0")/lib.sh"
+command -v docker-registry >/dev/null || skip "needs docker-registry"
+
+# What Debian's docker-registry 2.8.2 is known to get wrong, and what it gets right.
+wrong=(
+	"Range 500-0 of 2048 is 416" "Range 5000-10000 of 2048 is 416"
+	"a chunk that does not fit is 416, and nothing of it is kept" "nor of a last one in the PUT"
+	"a malformed digest of a manifest is 400 where it is put" "layers that may not be distributed may be absent"
+	"the stored type is served, whatever is accepted" "a deleted tag is gone at once, and its manifest stays"
+	"behind the last, which is not listed itself" "nothing refers to what is not there, which is no error"
+	"a put says that its subject was seen"
+)
+right=(
+	"Range 500-1499 of 2048 is 206" "an upload by three chunks is a blob" "wrong bytes by a stream are none"
+	"a mount of what is not there becomes an upload" "a manifest of 3.9 MB is taken" "a deleted blob is gone at once"
+)
+start_registry
+only=()
+for sentence in "${wrong[@]}" "${right[@]}"; do only+=(--only "$sentence"); done
+"$here/conformance.py" --url "http://$registry" --algorithm sha256 "${only[@]}" >"$work/known" || true
+found() { sed -n "s/^$1: \(.*\) (sha256)$/\1/p" "$work/known" | sort; }
+same "the checks find what docker-registry is known to get wrong" "$(found FAILED)" "$(printf '%s\n' "${wrong[@]}" | sort)"
+same "and nothing in what it gets right" "$(found ok)" "$(printf '%s\n' "${right[@]}" | sort)"
+"$here/conformance.py" --url "http://$registry" --algorithm sha512 --only "an upload by POST and PUT" --only "an image is" >"$work/known" || true
+holds "sha512 is none of its strengths" "$(cat "$work/known")" '^FAILED: .*\(sha512\)'
+
+finish
