@@ -8,6 +8,7 @@
 #include "layers/base/log.h"
 #include "layers/base/thread.h"
 #include "layers/journal.h"
+#include "registry/tag.h"
 
 #include <stdio.h>
 
@@ -121,6 +122,8 @@ int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
 		struct server *server, struct err *err)
 {
 	*plane = (struct plane){.store = store, .server = server, .config = &cli->config};
+	if (tag_adopt(store, err) < 0)
+		return err_ctx(err, "serve the images that are here");
 	if (plane_start_pusher(plane, cli, err) < 0)
 		return -1;
 	plane->maker = plane_make_maker(plane, cli);

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/blob_priv.h"
 
-int blob_find(struct store *store, const struct digest *digest, struct blob_info *out,
-	      struct err *err)
+static int blob_look_up(struct store *store, const struct digest *digest, struct blob_entry *out,
+			struct err *err)
 {
 	const struct store_blobs *blobs;
 	AUTO(txn) MDB_txn *txn = NULL;
-	struct blob_entry entry;
-	int found;
 
 	if (store_blobs(store, &blobs, err) < 0 || db_begin(&blobs->db, DB_READ, &txn, err) < 0)
 		return -1;
-	found = blob_entry_find(blobs, txn, digest, &entry, err);
+	return blob_entry_find(blobs, txn, digest, out, err);
+}
+
+int blob_find(struct store *store, const struct digest *digest, struct blob_info *out,
+	      struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_look_up(store, digest, &entry, err);
+
 	if (found == 1)
 		*out = (struct blob_info){*digest, entry.size, entry.chunks};
+	return found;
+}
+
+int blob_find_id(struct store *store, const struct digest *digest, struct digest *out,
+		 struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_look_up(store, digest, &entry, err);
+
+	if (found == 1)
+		*out = entry.digest;
 	return found;
 }
 

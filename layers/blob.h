@@ -42,6 +42,10 @@ struct blob_info {
 int blob_find(struct store *store, const struct digest *digest, struct blob_info *out,
 	      struct err *err) MUST_CHECK;
 
+/* The sha256 of a blob that may be asked for by its sha512: what records call it. 1, 0, -1. */
+int blob_find_id(struct store *store, const struct digest *digest, struct digest *out,
+		 struct err *err) MUST_CHECK;
+
 /* The whole of a small blob. ERR_NOT_FOUND, or ERR_LIMIT above out's ceiling. */
 int blob_read_all(struct store *store, const struct digest *digest, struct buf *out,
 		  struct err *err) MUST_CHECK;

@@ -82,8 +82,8 @@ static bool digest_is_strange(struct str text)
 	return digest_word(text, colon + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ=_-") == text.len;
 }
 
-int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
-			     struct err *err)
+int manifest_read_any_descriptor(const json_t *value, const char *path, struct descriptor *out,
+				 struct err *err)
 {
 	struct descriptor descriptor = {.media_type = STR("")};
 	struct str digest;
@@ -98,12 +98,24 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 	if (size < 0)
 		return err_set(err, ERR_INVALID, "%s.size: less than 0", path);
 	if (digest_is_strange(digest))
-		return err_set(err, ERR_UNSUPPORTED, "%s.digest: only sha256 is supported", path);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "%s.digest: only sha256 and sha512 are supported", path);
 	if (digest_parse(digest, &descriptor.digest, err) < 0)
 		return err_ctx(err, "%s.digest", path);
+	descriptor.size = (uint64_t)size;
+	*out = descriptor;
+	return 0;
+}
+
+int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
+			     struct err *err)
+{
+	struct descriptor descriptor;
+
+	if (manifest_read_any_descriptor(value, path, &descriptor, err) < 0)
+		return -1;
 	if (descriptor.digest.algorithm != DIGEST_SHA256)
 		return err_set(err, ERR_UNSUPPORTED, "%s.digest: only sha256 is supported", path);
-	descriptor.size = (uint64_t)size;
 	*out = descriptor;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manifest_priv.h - the parts of a manifest's reading that closure.c shares.
+ * manifest_priv.h - the parts of a manifest's reading that closure.c and outline.c
+ * share.
  *
  * These fail with ERR_INVALID, as for a user's input; manifest_refuse() turns
  * that into the error of a foreign document.
@@ -12,7 +13,12 @@
 /* Parse a manifest or an index, and tell which; schema 1 is refused. The caller owns *out. */
 int manifest_load(struct str text, json_t **out, bool *out_index, struct err *err) MUST_CHECK;
 
-/* path is the value's, for messages. */
+/*
+ * path is the value's, for messages. An algorithm that nobody here knows is
+ * ERR_UNSUPPORTED; for an image's parts, so is any but sha256.
+ */
+int manifest_read_any_descriptor(const json_t *value, const char *path, struct descriptor *out,
+				 struct err *err) MUST_CHECK;
 int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
 			     struct err *err) MUST_CHECK;
 

@@ -12,6 +12,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/digest_json.h"
+#include "registry/holding.h"
 
 #define TAG_TABLE "tags"
 #define TAG_IMAGES_MAX 100 /* platforms of one reference */
@@ -195,6 +196,18 @@ static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
 	return 0;
 }
 
+/* What has a name of ours is served by it. */
+static int tag_hold(struct meta *meta, struct str reference, const struct digest *target,
+		    struct err *err)
+{
+	struct str repository;
+	struct str tag;
+
+	if (!holding_split(reference, &repository, &tag))
+		return 0;
+	return holding_put(meta, repository, target, err);
+}
+
 int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
@@ -210,7 +223,9 @@ int tag_put(struct meta *meta, struct str reference, const struct tag *tag, stru
 	if (json_need_array(record, "", "images", &images, err) < 0 ||
 	    tag_merge(images, tag, err) < 0)
 		return -1;
-	return meta_put(meta, TAG_TABLE, name, record, err);
+	if (meta_put(meta, TAG_TABLE, name, record, err) < 0)
+		return -1;
+	return tag_hold(meta, reference, &tag->target, err);
 }
 
 int tag_set(struct store *store, struct str reference, const struct tag *tag, struct err *err)
@@ -258,4 +273,53 @@ int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err)
 	struct tag_walk walk = {fn, ctx};
 
 	return meta_each(meta, TAG_TABLE, STR(""), tag_walk_record, &walk, err);
+}
+
+struct tag_adoption {
+	struct meta *meta;
+	size_t missing;
+};
+
+static int tag_miss_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct tag_adoption *adoption = ctx;
+	struct repository_item item;
+	struct str repository;
+	struct str name;
+	int found;
+
+	if (!holding_split(reference, &repository, &name))
+		return 0;
+	found = repository_find(adoption->meta, repository, REPOSITORY_MANIFEST, &tag->target,
+				&item, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	adoption->missing++;
+	return 0;
+}
+
+static int tag_hold_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct meta *meta = ctx;
+
+	return tag_hold(meta, reference, &tag->target, err);
+}
+
+int tag_adopt(struct store *store, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct tag_adoption adoption = {0};
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	adoption.meta = meta;
+	if (tag_each(meta, tag_miss_one, &adoption, err) < 0)
+		return -1;
+	if (adoption.missing == 0)
+		return 0;
+	meta_abort(steal_ptr(&meta));
+	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	    tag_each(meta, tag_hold_one, meta, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
 }

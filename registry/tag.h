@@ -5,6 +5,9 @@
  * Table `tags`: canonical reference -> digest of a manifest or index that is in
  * the store, the platform manifest chosen from it, and when. Only images whose
  * manifest, config and layers are all durable are ever tagged.
+ *
+ * A tag of ours, localhost/REPOSITORY:TAG, is served by the registry: whoever
+ * puts one also puts what it leads to into that repository (holding.h).
  */
 #pragma once
 
@@ -46,3 +49,9 @@ int tag_del(struct meta *meta, struct str reference, struct err *err) MUST_CHECK
 /* Every image of every reference, until fn returns non-zero, which is returned. */
 typedef int tag_each_fn(void *ctx, struct str reference, const struct tag *tag, struct err *err);
 int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/*
+ * The tags of a store that was made before there were repositories: what they
+ * lead to is put there. Nothing is written where nothing is missing.
+ */
+int tag_adopt(struct store *store, struct err *err) MUST_CHECK;

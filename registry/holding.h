@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holding.h - all that an image leads to, as records of a repository.
+ *
+ * An image that was baked, pulled or tagged here is served without a copy: its
+ * documents and blobs become readable by a repository's name in the transaction
+ * that gives it a tag there. What the store has not (other platforms, layers
+ * that are not distributed) is left out.
+ *
+ * Limits: HOLDING_DOCUMENTS_MAX documents of one image.
+ */
+#pragma once
+
+#include "registry/repository.h"
+
+#define HOLDING_DOCUMENTS_MAX ((size_t)10000)
+#define HOLDING_HOST "localhost" /* of the names that are ours: localhost/REPOSITORY:TAG */
+
+/* The repository of a canonical reference that is ours. False for any other. */
+bool holding_split(struct str reference, struct str *out_repository, struct str *out_tag);
+
+/* Put what target leads to, as baked. */
+int holding_put(struct meta *meta, struct str repository, const struct digest *target,
+		struct err *err) MUST_CHECK;
+
+/* What of it was pushed follows the tags from now on: the user removes the image. */
+int holding_release(struct meta *meta, struct str repository, const struct digest *target,
+		    struct err *err) MUST_CHECK;

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * repository.c - table `repositories`. '!' sorts before all that a name may have, so
+ * repositories lie in the order of their names.
+ *
+ *	NAME!b!DIGEST           a blob      {"v": 1, "blob": "sha256:..", "sizeBytes",
+ *	NAME!m!DIGEST           a manifest   "source", "at", "mediaType", "subject"}
+ *	NAME!r!SUBJECT!DIGEST   a referrer  {"v": 1, "subject", "descriptor": {..}};
+ *	                                    SUBJECT is the hex of the sha256 of its text
+ */
+#include "registry/repository.h"
+
+#include "layers/base/clock.h"
+#include "layers/digest_json.h"
+#include "layers/use.h"
+#include "registry/outline.h"
+
+#include <stdio.h>
+
+#define REPOSITORY_TABLE "repositories"
+#define REPOSITORY_LETTERS "bm" /* by enum repository_kind */
+#define REPOSITORY_PREFIX_MAX (REPOSITORY_NAME_MAX + sizeof("!m!"))
+
+struct repository_key {
+	char text[META_KEY_MAX + 1];
+};
+
+static const char *const repository_sources[] = {"push", "bake", "mirror"};
+
+/* NAME!LETTER!REST */
+static int repository_key(struct str repository, char letter, const char *rest,
+			  struct repository_key *out, struct err *err)
+{
+	if (repository.len == 0 || repository.len > REPOSITORY_NAME_MAX ||
+	    memchr(repository.ptr, '!', repository.len))
+		return err_set(err, ERR_INVALID, STR_FMT " is no name of a repository",
+			       STR_ARG(repository));
+	(void)snprintf(out->text, sizeof(out->text), STR_FMT "!%c!%s", STR_ARG(repository), letter,
+		       rest);
+	return 0;
+}
+
+static int repository_item_key(struct str repository, enum repository_kind kind,
+			       const struct digest *digest, struct repository_key *out,
+			       struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	return repository_key(repository, REPOSITORY_LETTERS[kind], digest_format(digest, text),
+			      out, err);
+}
+
+/* The key of a referrer; or, without one, the prefix of all of a subject's. */
+static int repository_referrer_key(struct str repository, const struct digest *subject,
+				   const struct digest *digest, struct repository_key *out,
+				   struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	char hex[DIGEST_HEX_MAX];
+	char rest[DIGEST_HEX_MAX + DIGEST_TEXT_MAX];
+	struct digest named;
+
+	digest_of(str_of(digest_format(subject, text)), &named);
+	(void)snprintf(rest, sizeof(rest), "%s!%s", digest_hex(&named, hex),
+		       digest ? digest_format(digest, text) : "");
+	return repository_key(repository, 'r', rest, out, err);
+}
+
+static int repository_read_source(struct str text, enum repository_source *out, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(repository_sources) / sizeof(repository_sources[0]); i++) {
+		if (str_equal(text, str_of(repository_sources[i]))) {
+			*out = (enum repository_source)i;
+			return 0;
+		}
+	}
+	return err_set(err, ERR_CORRUPT, "source: " STR_FMT " is none", STR_ARG(text));
+}
+
+static int repository_read_value(const json_t *value, struct repository_item *out, struct err *err)
+{
+	struct str source;
+	struct str at;
+	struct str type = STR("");
+	int64_t size;
+
+	if (digest_json_need(value, "", "blob", &out->blob, err) < 0 ||
+	    json_need_int(value, "", "sizeBytes", &size, err) < 0 ||
+	    json_need_string(value, "", "source", &source, err) < 0 ||
+	    repository_read_source(source, &out->source, err) < 0 ||
+	    json_need_string(value, "", "at", &at, err) < 0 ||
+	    clock_parse(at, &out->at_ms, err) < 0 ||
+	    json_get_string(value, "", "mediaType", &type, err) < 0)
+		return -1;
+	if (type.len >= sizeof(out->media_type))
+		return err_set(err, ERR_CORRUPT, "mediaType: too long");
+	out->size = (uint64_t)size;
+	memcpy(out->media_type, type.ptr, type.len);
+	out->media_type[type.len] = '\0';
+	return 0;
+}
+
+static int repository_read(struct str repository, enum repository_kind kind,
+			   const struct digest *digest, const json_t *value,
+			   struct repository_item *out, struct err *err)
+{
+	struct repository_item item = {.kind = kind, .digest = *digest};
+	char text[DIGEST_TEXT_MAX];
+	struct err why;
+
+	if (repository_read_value(value, &item, &why) < 0)
+		return err_set(err, ERR_CORRUPT, "repositories: " STR_FMT " %s: %s",
+			       STR_ARG(repository), digest_format(digest, text), why.text);
+	*out = item;
+	return 0;
+}
+
+int repository_find(struct meta *meta, struct str repository, enum repository_kind kind,
+		    const struct digest *digest, struct repository_item *out, struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+	struct repository_key key;
+	int found;
+
+	if (repository_item_key(repository, kind, digest, &key, err) < 0)
+		return -1;
+	found = meta_get(meta, REPOSITORY_TABLE, str_of(key.text), &value, err);
+	if (found == 1 && repository_read(repository, kind, digest, value, out, err) < 0)
+		return -1;
+	return found;
+}
+
+/* Members that others added stay, but for what it is about. */
+static int repository_write(struct meta *meta, struct str repository,
+			    const struct repository_item *item, const struct digest *subject,
+			    struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+	struct repository_key key;
+	char at[CLOCK_TEXT_MAX];
+	int found;
+
+	if (repository_item_key(repository, item->kind, &item->digest, &key, err) < 0)
+		return -1;
+	found = meta_get(meta, REPOSITORY_TABLE, str_of(key.text), &value, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		value = json_object();
+	json_set_int(value, "v", 1);
+	digest_json_set(value, "blob", &item->blob);
+	json_set_size(value, "sizeBytes", item->size);
+	json_set_text(value, "source", repository_sources[item->source]);
+	json_set_text(value, "at", clock_format(item->at_ms, at));
+	if (item->media_type[0])
+		json_set_text(value, "mediaType", item->media_type);
+	if (subject)
+		digest_json_set(value, "subject", subject);
+	return meta_put(meta, REPOSITORY_TABLE, str_of(key.text), value, err);
+}
+
+/* What was pushed before stays pushed; what only would become as it is stays unwritten. */
+static int repository_settle(struct meta *meta, struct str repository, struct repository_item *item,
+			     bool *out_same, struct err *err)
+{
+	struct repository_item old = {.source = item->source};
+	int found = repository_find(meta, repository, item->kind, &item->digest, &old, err);
+
+	*out_same = false;
+	if (found <= 0)
+		return found;
+	if (old.source == REPOSITORY_PUSHED)
+		item->source = REPOSITORY_PUSHED;
+	*out_same = item->source == old.source && item->source == REPOSITORY_BAKED &&
+		    strcmp(item->media_type, old.media_type) == 0;
+	return 0;
+}
+
+static int repository_put_about(struct meta *meta, struct str repository,
+				const struct repository_item *item, const struct digest *subject,
+				struct err *err)
+{
+	struct repository_item settled = *item;
+	bool same;
+
+	if (repository_settle(meta, repository, &settled, &same, err) < 0)
+		return -1;
+	return same ? 0 : repository_write(meta, repository, &settled, subject, err);
+}
+
+int repository_put(struct meta *meta, struct str repository, const struct repository_item *item,
+		   struct err *err)
+{
+	return repository_put_about(meta, repository, item, NULL, err);
+}
+
+static json_t *repository_descriptor(const struct repository_item *item,
+				     const struct outline *outline)
+{
+	json_t *descriptor = json_object();
+
+	json_set_text(descriptor, "mediaType", item->media_type);
+	digest_json_set(descriptor, "digest", &item->digest);
+	json_set_size(descriptor, "size", item->size);
+	if (outline->artifact_type.len > 0)
+		json_set(descriptor, "artifactType", json_from_str(outline->artifact_type));
+	if (outline->annotations)
+		json_set(descriptor, "annotations", json_incref(outline->annotations));
+	return descriptor;
+}
+
+static int repository_put_referrer(struct meta *meta, struct str repository,
+				   const struct repository_item *item,
+				   const struct outline *outline, struct err *err)
+{
+	const struct digest *subject = &outline->subject.digest;
+	AUTO(json) json_t *value = json_object();
+	struct repository_key key;
+
+	if (repository_referrer_key(repository, subject, &item->digest, &key, err) < 0)
+		return -1;
+	json_set_int(value, "v", 1);
+	digest_json_set(value, "subject", subject);
+	digest_json_set(value, "digest", &item->digest);
+	json_set(value, "descriptor", repository_descriptor(item, outline));
+	return meta_put(meta, REPOSITORY_TABLE, str_of(key.text), value, err);
+}
+
+int repository_put_manifest(struct meta *meta, struct str repository,
+			    const struct repository_item *item, struct str text, struct err *err)
+{
+	auto_outline struct outline outline = {0};
+
+	if (outline_parse(text, &outline, err) < 0)
+		return -1;
+	if (outline.has_subject &&
+	    repository_put_referrer(meta, repository, item, &outline, err) < 0)
+		return -1;
+	return repository_put_about(meta, repository, item,
+				    outline.has_subject ? &outline.subject.digest : NULL, err);
+}
+
+int repository_release(struct meta *meta, struct str repository, const struct repository_item *item,
+		       struct err *err)
+{
+	struct repository_item released = *item;
+
+	released.source = REPOSITORY_BAKED;
+	return repository_write(meta, repository, &released, NULL, err);
+}
+
+static int repository_del_referrer(struct meta *meta, struct str repository,
+				   const struct digest *digest, const json_t *value,
+				   struct err *err)
+{
+	struct repository_key key;
+	struct digest subject;
+	struct err none;
+
+	if (digest_json_need(value, "", "subject", &subject, &none) < 0)
+		return 0;
+	if (repository_referrer_key(repository, &subject, digest, &key, err) < 0)
+		return -1;
+	return meta_del(meta, REPOSITORY_TABLE, str_of(key.text), err);
+}
+
+int repository_del(struct meta *meta, struct str repository, enum repository_kind kind,
+		   const struct digest *digest, struct err *err)
+{
+	AUTO(json) json_t *value = NULL;
+	struct repository_key key;
+	int found;
+
+	if (repository_item_key(repository, kind, digest, &key, err) < 0)
+		return -1;
+	found = meta_get(meta, REPOSITORY_TABLE, str_of(key.text), &value, err);
+	if (found <= 0)
+		return found;
+	if (repository_del_referrer(meta, repository, digest, value, err) < 0)
+		return -1;
+	return meta_del(meta, REPOSITORY_TABLE, str_of(key.text), err);
+}
+
+void repository_note(struct store *store, const struct repository_item *item)
+{
+	use_note(store, &item->blob);
+}
+
+int repository_exists(struct meta *meta, struct str repository, struct err *err)
+{
+	struct repository_key prefix;
+	struct str first;
+
+	if (repository_key(repository, 'm', "", &prefix, err) < 0)
+		return -1;
+	return meta_find_end(meta, REPOSITORY_TABLE, str_of(prefix.text), META_FIRST, &first, err);
+}
+
+struct repository_walk {
+	repository_each_fn *fn;
+	void *ctx;
+};
+
+/* NAME!LETTER!DIGEST of an item; false for what else there is. */
+static bool repository_split(struct str key, struct str *name, enum repository_kind *kind,
+			     struct digest *digest)
+{
+	struct str letter;
+	struct err none;
+
+	if (!str_cut(&key, '!', name) || !str_cut(&key, '!', &letter) || letter.len != 1 ||
+	    letter.ptr[0] == 'r')
+		return false;
+	*kind = letter.ptr[0] == 'm' ? REPOSITORY_MANIFEST : REPOSITORY_BLOB;
+	return digest_parse(key, digest, &none) == 0;
+}
+
+static int repository_walk_record(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	const struct repository_walk *walk = ctx;
+	struct repository_item item;
+	enum repository_kind kind;
+	struct digest digest;
+	struct str name;
+
+	if (!repository_split(key, &name, &kind, &digest))
+		return 0;
+	if (repository_read(name, kind, &digest, value, &item, err) < 0)
+		return -1;
+	return walk->fn(walk->ctx, name, &item, err);
+}
+
+int repository_each(struct meta *meta, repository_each_fn *fn, void *ctx, struct err *err)
+{
+	struct repository_walk walk = {fn, ctx};
+
+	return meta_each(meta, REPOSITORY_TABLE, STR(""), repository_walk_record, &walk, err);
+}
+
+int repository_each_in(struct meta *meta, struct str repository, enum repository_kind kind,
+		       repository_each_fn *fn, void *ctx, struct err *err)
+{
+	struct repository_walk walk = {fn, ctx};
+	struct repository_key prefix;
+
+	if (repository_key(repository, REPOSITORY_LETTERS[kind], "", &prefix, err) < 0)
+		return -1;
+	return meta_each(meta, REPOSITORY_TABLE, str_of(prefix.text), repository_walk_record, &walk,
+			 err);
+}
+
+struct repository_next {
+	char name[REPOSITORY_NAME_MAX + 1];
+};
+
+static int repository_take_name(void *ctx, struct str key, const json_t *value, struct err *err)
+{
+	struct repository_next *next = ctx;
+	struct str name;
+
+	(void)value;
+	if (!str_cut(&key, '!', &name) || name.len > REPOSITORY_NAME_MAX)
+		return err_set(err, ERR_CORRUPT, "repositories: " STR_FMT " is no key",
+			       STR_ARG(key));
+	(void)snprintf(next->name, sizeof(next->name), STR_FMT, STR_ARG(name));
+	return 1;
+}
+
+/* The name that comes next, in place. 1, 0 at the end, -1. */
+static int repository_next(struct meta *meta, struct repository_next *next, struct err *err)
+{
+	char after[REPOSITORY_PREFIX_MAX];
+
+	/* '~' comes behind each letter */
+	(void)snprintf(after, sizeof(after), "%s%s", next->name, next->name[0] ? "!~" : "");
+	return meta_each_after(meta, REPOSITORY_TABLE, STR(""), str_of(after), repository_take_name,
+			       next, err);
+}
+
+int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,
+			 struct err *err)
+{
+	struct repository_next next;
+	int more;
+
+	(void)snprintf(next.name, sizeof(next.name), STR_FMT, STR_ARG(after));
+	while ((more = repository_next(meta, &next, err)) == 1) {
+		int exists = repository_exists(meta, str_of(next.name), err);
+		int result = exists == 1 ? fn(ctx, str_of(next.name), err) : exists;
+
+		if (result != 0)
+			return result;
+	}
+	return more;
+}
+
+struct repository_referrers {
+	const struct digest *subject;
+	repository_referrer_fn *fn;
+	void *ctx;
+};
+
+static int repository_visit_referrer(void *ctx, struct str key, const json_t *value,
+				     struct err *err)
+{
+	const struct repository_referrers *walk = ctx;
+	json_t *descriptor;
+	struct digest subject;
+	struct digest digest;
+	struct err why;
+
+	if (digest_json_need(value, "", "subject", &subject, &why) < 0 ||
+	    digest_json_need(value, "", "digest", &digest, &why) < 0 ||
+	    json_need_object(value, "", "descriptor", &descriptor, &why) < 0)
+		return err_set(err, ERR_CORRUPT, "repositories: " STR_FMT ": %s", STR_ARG(key),
+			       why.text);
+	if (!digest_equal(&subject, walk->subject))
+		return 0;
+	return walk->fn(walk->ctx, &digest, descriptor, err);
+}
+
+int repository_each_referrer(struct meta *meta, struct str repository, const struct digest *subject,
+			     const struct digest *after, repository_referrer_fn *fn, void *ctx,
+			     struct err *err)
+{
+	struct repository_referrers walk = {subject, fn, ctx};
+	struct repository_key start = {.text = ""};
+	struct repository_key prefix;
+
+	if (repository_referrer_key(repository, subject, NULL, &prefix, err) < 0 ||
+	    (after && repository_referrer_key(repository, subject, after, &start, err) < 0))
+		return -1;
+	return meta_each_after(meta, REPOSITORY_TABLE, str_of(prefix.text), str_of(start.text),
+			       repository_visit_referrer, &walk, err);
+}
