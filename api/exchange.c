@@ -146,15 +146,15 @@ static void exchange_run(struct pool_job *job)
 	struct exchange *exchange = container_of(job, struct exchange, job);
 
 	exchange_ask(exchange);
-	if (exchange->inlet)
-		atomic_fetch_sub(&exchange->server->streams, 1);
 	watch_wake_one(exchange->server->watch, &exchange->waiter);
 	exchange_unref(exchange);
 }
 
 static void exchange_begin(struct exchange *exchange)
 {
-	exchange->mark = watch_mark(exchange->server->watch);
+	struct server *server = exchange->server;
+
+	exchange->mark = watch_mark(server->watch);
 	http_response_clear(&exchange->response);
 	if (!exchange->terms.blocks) {
 		exchange_ask(exchange);
@@ -163,13 +163,11 @@ static void exchange_begin(struct exchange *exchange)
 	atomic_store(&exchange->state, EXCHANGE_RUNNING);
 	atomic_fetch_add(&exchange->refs, 1);
 	exchange->job.run = exchange_run;
-	if (pool_submit(exchange->server->pool, &exchange->job))
+	if (pool_submit(exchange->inlet ? server->body_pool : server->pool, &exchange->job))
 		return;
 	exchange_refuse(exchange, ERR_BUSY, "too much is waiting to be done; try again");
-	if (exchange->inlet) {
+	if (exchange->inlet)
 		inlet_abandon(exchange->inlet);
-		atomic_fetch_sub(&exchange->server->streams, 1);
-	}
 	atomic_store(&exchange->state, EXCHANGE_ANSWERED);
 	exchange_unref(exchange);
 }
@@ -228,16 +226,9 @@ static void exchange_has_room(struct inlet *inlet)
 	watch_wake_one(exchange->server->watch, &exchange->waiter);
 }
 
-/* From now on a job reads what comes, unless too many do. */
+/* From now on a job reads what comes; until one has begun it stays with the client. */
 static void exchange_begin_stream(struct exchange *exchange)
 {
-	if (atomic_fetch_add(&exchange->server->streams, 1) >= SERVER_STREAMS_MAX) {
-		atomic_fetch_sub(&exchange->server->streams, 1);
-		exchange->refused = true;
-		exchange_refuse(exchange, ERR_BUSY, "too many bodies come in at once; try again");
-		atomic_store(&exchange->state, EXCHANGE_ANSWERED);
-		return;
-	}
 	exchange->headers = exchange_copy_fields(exchange->connection, MHD_HEADER_KIND,
 						 &exchange->header_count);
 	exchange->request.find_header = exchange_find_copy;

@@ -22,12 +22,12 @@ struct server {
 	struct server_options options;
 	struct watch *watch;
 	struct pool *pool;
+	struct pool *body_pool;
 	struct pool *stream_pool;
 	struct server_door doors[SERVER_LISTENERS_MAX];
 	size_t door_count;
 	char said[256]; /* libmicrohttpd's own message, while a listener is started */
 	atomic_size_t requests;
-	atomic_size_t streams; /* bodies that have a thread */
 	atomic_bool draining;
 	struct lock lock;
 	pthread_cond_t quiet; /* requests is 0, while draining */

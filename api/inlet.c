@@ -4,8 +4,9 @@
 /* Give back what the reader has seen. Whether the writer waits for that. */
 static bool inlet_release_locked(struct inlet *inlet) REQUIRES(inlet->lock)
 {
-	bool wanted = inlet->full && inlet->lent > 0;
+	bool wanted = inlet->full && (inlet->lent > 0 || !inlet->begun);
 
+	inlet->begun = true;
 	inlet->head = (inlet->head + inlet->lent) % INLET_BYTES;
 	inlet->used -= inlet->lent;
 	inlet->lent = 0;
@@ -77,13 +78,14 @@ size_t inlet_offer(struct inlet *inlet, struct str bytes)
 	size_t room;
 
 	lock_take(&inlet->lock);
-	if (!inlet->bytes && !(inlet->bytes = malloc(INLET_BYTES)))
+	if (inlet->begun && !inlet->bytes && !(inlet->bytes = malloc(INLET_BYTES)))
 		abort();
-	room = INLET_BYTES - inlet->used;
+	room = inlet->begun ? INLET_BYTES - inlet->used : 0;
 	if (!inlet->abandoned) {
 		inlet->full = room < bytes.len;
 		bytes.len = inlet->full ? room : bytes.len;
-		inlet_copy_locked(inlet, bytes);
+		if (bytes.len > 0)
+			inlet_copy_locked(inlet, bytes);
 		(void)pthread_cond_signal(&inlet->changed);
 	}
 	lock_drop(&inlet->lock);

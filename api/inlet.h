@@ -3,8 +3,9 @@
  * inlet.h - a body between the thread that receives it, which must not wait,
  * and the one that reads it, which may.
  *
- * At most INLET_BYTES of it are in memory: what does not fit stays with the
- * client, until `room` is called because something was read.
+ * At most INLET_BYTES of it are in memory, and nothing before the first read: what
+ * does not fit stays with the client, until `room` is called because something was
+ * read.
  */
 #pragma once
 
@@ -22,10 +23,11 @@ struct inlet {
 	struct lock lock;
 	pthread_cond_t changed;
 	/* guarded by lock: */
-	char *bytes; /* INLET_BYTES of them once something came */
+	char *bytes; /* INLET_BYTES of them once something came and is read */
 	size_t head;
 	size_t used;
 	size_t lent;    /* of used: what the reader still looks at */
+	bool begun;     /* somebody reads */
 	bool full;      /* the writer waits for room */
 	bool finished;  /* all of it was offered */
 	bool abandoned; /* nobody reads any more */

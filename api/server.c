@@ -60,6 +60,7 @@ int server_new(const struct server_options *options, struct server **out, struct
 	(void)pthread_cond_init(&server->quiet, &attr);
 	(void)pthread_condattr_destroy(&attr);
 	server->pool = pool_new(SERVER_JOBS_MAX, SERVER_JOBS_WAITING_MAX);
+	server->body_pool = pool_new(SERVER_BODIES_MAX, SERVER_BODIES_WAITING_MAX);
 	server->stream_pool = pool_new(SERVER_STREAM_THREADS, SERVER_STREAMS_WAITING_MAX);
 	if (watch_start(&calls, &server->watch, err) < 0) {
 		server_free(server);
@@ -170,6 +171,7 @@ void server_free(struct server *server)
 	for (size_t i = 0; i < server->door_count; i++)
 		MHD_stop_daemon(server->doors[i].daemon);
 	pool_free(server->pool);
+	pool_free(server->body_pool);
 	pool_free(server->stream_pool);
 	watch_stop(server->watch);
 	(void)pthread_cond_destroy(&server->quiet);

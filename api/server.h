@@ -4,9 +4,10 @@
  *
  * Each listener has threads that serve its connections by epoll; what does not
  * block is answered there. What blocks has a thread of its own for as long as it
- * takes (pool.h), so a commit never holds up a read. Streams are read by a few
- * threads, a piece of one after a piece of another (feed.h), so that all who
- * catch up together hold up nobody else. What waits has no thread (watch.h).
+ * takes (pool.h), so a commit never holds up a read. So has a body that streams;
+ * one too many stays with its client until a thread is free. Streams are read by
+ * a few threads, a piece of one after a piece of another (feed.h), so that all
+ * who catch up together hold up nobody else. What waits has no thread (watch.h).
  *
  * Bounds: the headers of a request are SERVER_HEAD_BYTES at most and come in
  * header_ms; a body comes whole in body_ms, a streamed one at 64 KiB each
@@ -25,8 +26,9 @@
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 4
-#define SERVER_STREAMS_MAX ((size_t)48) /* bodies that stream at one time: each has a thread */
-#define SERVER_JOBS_MAX ((size_t)64)    /* that are done at one time */
+#define SERVER_BODIES_MAX ((size_t)48) /* that stream at one time: each has a thread */
+#define SERVER_BODIES_WAITING_MAX ((size_t)1024)
+#define SERVER_JOBS_MAX ((size_t)64) /* that are done at one time */
 #define SERVER_JOBS_WAITING_MAX ((size_t)1024)
 #define SERVER_STREAM_THREADS ((size_t)2)
 #define SERVER_STREAMS_WAITING_MAX ((size_t)16 * 1024) /* one of each connection */

@@ -172,7 +172,8 @@ static bool admit(struct http_handler *handler, struct http_request *request,
 {
 	(void)handler;
 	terms->body_max = BODY_MAX;
-	terms->streamed = str_equal(request->path, STR("/upload"));
+	terms->streamed =
+		str_equal(request->path, STR("/upload")) || str_equal(request->path, STR("/held"));
 	terms->blocks = str_equal(request->path, STR("/slow"));
 	if (!str_equal(request->path, STR("/refused")))
 		return true;
@@ -218,6 +219,10 @@ static void answer(struct http_handler *handler, struct http_request *request,
 	} else if (str_equal(request->path, STR("/slow"))) {
 		bench_await_release(bench);
 		http_set_body(out, "text/plain", STR("slow"));
+		return;
+	} else if (str_equal(request->path, STR("/held"))) {
+		bench_await_release(bench);
+		answer_upload(request, out);
 		return;
 	} else if (str_equal(request->path, STR("/upload"))) {
 		answer_upload(request, out);
@@ -565,6 +570,28 @@ static void a_body_streams_to_who_reads_it(void **state)
 	bench_close(&bench);
 }
 
+static void bodies_above_those_that_have_a_thread_wait_for_one(void **state)
+{
+	int fds[SERVER_BODIES_MAX + 3];
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		fds[i] = dial(&bench);
+		say(fds[i], "POST /held HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabcd");
+	}
+	bench_await(&bench, &bench.asked, SERVER_BODIES_MAX);
+	while (server_load(bench.server).requests < sizeof(fds) / sizeof(fds[0]))
+		(void)poll(NULL, 0, 1);
+	bench_release(&bench);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		assert_true(hear(fds[i], "4 bytes, 0 wrong"));
+		(void)close(fds[i]);
+	}
+	bench_close(&bench);
+}
+
 static void a_body_that_is_too_large_is_refused(void **state)
 {
 	struct bench bench;
@@ -706,6 +733,7 @@ int main(void)
 		cmocka_unit_test(nothing_of_a_stream_is_sent_to_who_asks_for_its_head),
 		cmocka_unit_test(a_stream_of_known_length_is_whole),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
+		cmocka_unit_test(bodies_above_those_that_have_a_thread_wait_for_one),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
 		cmocka_unit_test(a_request_that_can_be_read_in_two_ways_is_refused),
 		cmocka_unit_test(who_is_slow_with_headers_or_body_is_closed),
