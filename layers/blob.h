@@ -92,6 +92,12 @@ int blob_writer_open(struct store *store, struct blob_writer **out, struct err *
 /* Without a commit, what was added is garbage. */
 void blob_writer_close(struct blob_writer *writer);
 
+/*
+ * Before the first byte: hash what comes by this algorithm, too, so that a
+ * digest of it is checked without another reading.
+ */
+void blob_writer_hash_as(struct blob_writer *writer, enum digest_algorithm algorithm);
+
 /* Foreign bytes; cut every 1 MiB. May block in a commit of earlier chunks. */
 int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *err) MUST_CHECK;
 
@@ -110,7 +116,10 @@ int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
 /* How many of the added bytes the store did not have yet. */
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer);
 
-/* Check that the bytes so far are those of this sha256; ERR_CORRUPT if not. */
+/*
+ * Check that the bytes so far are those of this digest, a sha256 or one that was
+ * asked for above; ERR_CORRUPT if not.
+ */
 int blob_writer_check(struct blob_writer *writer, const struct digest *expected, struct err *err)
 	MUST_CHECK;
 
@@ -118,8 +127,8 @@ int blob_writer_check(struct blob_writer *writer, const struct digest *expected,
  * Make the blob exist. Every chunk is looked up again in the transaction that
  * counts it: ERR_UNAVAILABLE when one was collected meanwhile, and the caller
  * starts anew. expected is NULL, or the digest that the bytes must have: else
- * ERR_CORRUPT. A sha512 costs another reading; the blob is then found by either
- * digest.
+ * ERR_CORRUPT. The blob is found by either digest, where that is no sha256; one
+ * that was not asked for before costs another reading.
  */
 int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
 		       struct blob_info *out, struct err *err) MUST_CHECK;

@@ -11,7 +11,8 @@ struct blob_writer {
 	int session;
 	uint64_t since; /* of batch.c */
 	struct hasher hasher;
-	struct buf partial; /* foreign bytes of less than a chunk */
+	struct hasher other; /* by another algorithm, where that was asked for */
+	struct buf partial;  /* foreign bytes of less than a chunk */
 	uint64_t size;
 	uint64_t new_bytes;
 	struct blob_ref *refs;
@@ -41,9 +42,24 @@ void blob_writer_close(struct blob_writer *writer)
 	if (writer->session >= 0)
 		(void)close(writer->session);
 	hasher_done(&writer->hasher);
+	hasher_done(&writer->other);
 	buf_done(&writer->partial);
 	free(writer->refs);
 	free(writer);
+}
+
+void blob_writer_hash_as(struct blob_writer *writer, enum digest_algorithm algorithm)
+{
+	assert(writer->size == 0 && writer->partial.len == 0 && !writer->other.md);
+	if (algorithm != DIGEST_SHA256)
+		hasher_init_as(&writer->other, algorithm);
+}
+
+static void blob_writer_hash(struct blob_writer *writer, struct str bytes)
+{
+	hasher_add(&writer->hasher, bytes);
+	if (writer->other.md)
+		hasher_add(&writer->other, bytes);
 }
 
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer)
@@ -88,7 +104,7 @@ static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk 
 
 	digest_of(chunk->bytes, &chunk->id);
 	ref.id = chunk->id;
-	hasher_add(&writer->hasher, chunk->bytes);
+	blob_writer_hash(writer, chunk->bytes);
 	known = blob_writer_has(writer, chunk, err);
 	if (known < 0)
 		return -1;
@@ -155,7 +171,7 @@ int blob_writer_add_known(struct blob_writer *writer, const char *codec,
 	if (found <= 0)
 		return found;
 	ref = (struct blob_chunk){frame.id, (uint32_t)bytes.len, frame.plain_size};
-	hasher_add(&writer->hasher, bytes);
+	blob_writer_hash(writer, bytes);
 	return blob_writer_append(writer, &ref, err) < 0 ? -1 : 1;
 }
 
@@ -185,22 +201,33 @@ static int blob_writer_mismatch(const struct digest *expected, const struct dige
 		       digest_format(found, have));
 }
 
+/* The hasher of an algorithm, or NULL: nobody has asked for that one. */
+static struct hasher *blob_writer_hasher(struct blob_writer *writer,
+					 enum digest_algorithm algorithm)
+{
+	if (algorithm == DIGEST_SHA256)
+		return &writer->hasher;
+	return writer->other.md && writer->other.algorithm == algorithm ? &writer->other : NULL;
+}
+
 int blob_writer_check(struct blob_writer *writer, const struct digest *expected, struct err *err)
 {
+	const struct hasher *hasher = blob_writer_hasher(writer, expected->algorithm);
 	struct digest found;
 
-	if (expected->algorithm != DIGEST_SHA256)
+	if (!hasher)
 		return 0; /* blob_writer_commit() judges those */
 	if (blob_writer_flush(writer, err) < 0)
 		return -1;
-	hasher_peek(&writer->hasher, &found);
+	hasher_peek(hasher, &found);
 	if (!digest_equal(&found, expected))
 		return blob_writer_mismatch(expected, &found, err);
 	return 0;
 }
 
-static int blob_writer_hash_as(struct store *store, const struct digest *digest,
-			       enum digest_algorithm algorithm, struct digest *out, struct err *err)
+static int blob_writer_hash_again(struct store *store, const struct digest *digest,
+				  enum digest_algorithm algorithm, struct digest *out,
+				  struct err *err)
 {
 	AUTO(blob_reader) struct blob_reader *reader = NULL;
 	AUTO(hasher) struct hasher hasher = {0};
@@ -227,7 +254,8 @@ static int blob_writer_alias(struct blob_writer *writer, struct batch_blob *blob
 {
 	struct digest found;
 
-	if (blob_writer_hash_as(writer->store, &blob->digest, expected->algorithm, &found, err) < 0)
+	if (blob_writer_hash_again(writer->store, &blob->digest, expected->algorithm, &found, err) <
+	    0)
 		return -1;
 	if (!digest_equal(&found, expected))
 		return blob_writer_mismatch(expected, &found, err);
@@ -239,20 +267,20 @@ int blob_writer_commit(struct blob_writer *writer, const struct digest *expected
 		       struct blob_info *out, struct err *err)
 {
 	struct batch_blob blob = {0};
+	bool foreign = expected && expected->algorithm != DIGEST_SHA256;
+	bool hashed = foreign && blob_writer_hasher(writer, expected->algorithm);
 
-	if (blob_writer_flush(writer, err) < 0)
+	if (blob_writer_flush(writer, err) < 0 ||
+	    (expected && blob_writer_check(writer, expected, err) < 0))
 		return -1;
 	hasher_final(&writer->hasher, &blob.digest);
-	if (expected && expected->algorithm == DIGEST_SHA256 &&
-	    !digest_equal(expected, &blob.digest))
-		return blob_writer_mismatch(expected, &blob.digest, err);
+	blob.alias = hashed ? expected : NULL;
 	blob.size = writer->size;
 	blob.refs = writer->refs;
 	blob.count = writer->count;
 	if (batch_commit(writer->store, &blob, writer->since, err) < 0)
 		return -1;
-	if (expected && expected->algorithm != DIGEST_SHA256 &&
-	    blob_writer_alias(writer, &blob, expected, err) < 0)
+	if (foreign && !hashed && blob_writer_alias(writer, &blob, expected, err) < 0)
 		return -1;
 	*out = (struct blob_info){blob.digest, blob.size, blob.count};
 	return 0;

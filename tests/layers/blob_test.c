@@ -320,6 +320,36 @@ static void a_sha512_names_the_same_blob(void **state)
 	assert_int_equal(count_of(fixture->store, STR("hello")), 1);
 }
 
+/* Hashed on the way, so that nothing is kept of bytes that are wrong. */
+static void a_sha512_that_was_asked_for_is_checked_before_the_blob_exists(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(blob_writer) struct blob_writer *right = begin(fixture->store);
+	AUTO(blob_writer) struct blob_writer *wrong = begin(fixture->store);
+	AUTO(hasher) struct hasher hasher = {0};
+	auto_free char *bytes = noise(2 * MIB + 5, 7);
+	struct digest expected;
+	struct digest plain;
+	struct blob_info info;
+	struct err err = {0};
+
+	hasher_init_as(&hasher, DIGEST_SHA512);
+	hasher_add(&hasher, (struct str){bytes, 2 * MIB + 5});
+	hasher_final(&hasher, &expected);
+	digest_of(STR("other"), &plain);
+	blob_writer_hash_as(wrong, DIGEST_SHA512);
+	add(wrong, STR("other"));
+	check_err(blob_writer_check(wrong, &expected, &err), &err, ERR_CORRUPT);
+	check_err(blob_writer_commit(wrong, &expected, &info, &err), &err, ERR_CORRUPT);
+	assert_int_equal(blob_find(fixture->store, &plain, &info, &err), 0);
+	blob_writer_hash_as(right, DIGEST_SHA512);
+	add(right, (struct str){bytes, 2 * MIB + 5});
+	check_ok(blob_writer_check(right, &expected, &err), &err);
+	check_ok(blob_writer_commit(right, &expected, &info, &err), &err);
+	assert_int_equal(blob_find(fixture->store, &expected, &info, &err), 1);
+	check_ok(blob_check(fixture->store, &expected, &err), &err);
+}
+
 static void without_a_commit_there_is_no_blob(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -478,6 +508,7 @@ int main(void)
 		STORE_TEST(foreign_bytes_and_frames_keep_their_order),
 		STORE_TEST(an_unexpected_digest_makes_no_blob),
 		STORE_TEST(a_sha512_names_the_same_blob),
+		STORE_TEST(a_sha512_that_was_asked_for_is_checked_before_the_blob_exists),
 		STORE_TEST(without_a_commit_there_is_no_blob),
 		STORE_TEST(a_chunk_that_vanished_before_the_commit_is_noticed),
 		STORE_TEST(a_chunk_that_is_lost_or_cut_is_named),
