@@ -175,6 +175,19 @@ static int credentials_take(const json_t *entry, struct credentials *out, struct
 	return credentials_split(auth, out, err) < 0 ? -1 : 1;
 }
 
+/* The parser's message quotes where it failed, which may be a password. */
+static int credentials_load(struct str text, json_t **out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+
+	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0)
+		return err->kind == ERR_INVALID ? err_set(err, ERR_INVALID, "it is not JSON") : -1;
+	if (!json_is_object(document))
+		return err_set(err, ERR_INVALID, "it is not a JSON object");
+	*out = steal_ptr(&document);
+	return 0;
+}
+
 int credentials_find(struct str text, struct str host, struct str path, struct credentials *out,
 		     struct err *err)
 {
@@ -184,10 +197,8 @@ int credentials_find(struct str text, struct str host, struct str path, struct c
 	const json_t *entry;
 	const json_t *helper;
 
-	/* The parser's message quotes where it failed, which may be a password. */
-	if (json_parse(text, CREDENTIALS_FILE_MAX, &document, err) < 0)
-		return err->kind == ERR_INVALID ? err_set(err, ERR_INVALID, "it is not JSON") : -1;
-	if (json_get_object(document, "", "auths", &auths, err) < 0)
+	if (credentials_load(text, &document, err) < 0 ||
+	    json_get_object(document, "", "auths", &auths, err) < 0)
 		return -1;
 	helper = credentials_entry(json_object_get(document, "credHelpers"), &place);
 	if (json_string_length(helper) > 0) /* it goes before auths, which need not list the host */
@@ -200,4 +211,134 @@ int credentials_find(struct str text, struct str host, struct str path, struct c
 		return 0;
 	out->guessed = !entry; /* most leave an empty entry for each host, a cloud's does not */
 	return credentials_note_helper(helper, out, err);
+}
+
+int credentials_keeper(struct str text, struct str host, char out[static CREDENTIALS_HELPER_MAX],
+		       struct err *err)
+{
+	const struct credentials_place place = {host, STR("")};
+	struct credentials found = {0};
+	AUTO(json) json_t *document = NULL;
+	const json_t *helper;
+
+	if (text.len == 0)
+		return 0;
+	if (credentials_load(text, &document, err) < 0)
+		return -1;
+	helper = credentials_entry(json_object_get(document, "credHelpers"), &place);
+	if (json_string_length(helper) == 0)
+		helper = json_object_get(document, "credsStore");
+	if (json_string_length(helper) == 0)
+		return 0;
+	if (credentials_note_helper(helper, &found, err) < 0)
+		return -1;
+	memcpy(out, found.helper, sizeof(found.helper));
+	return 1;
+}
+
+/* How docker, podman and we write it. */
+static struct str credentials_key(struct str host)
+{
+	return credentials_is_hub(host) ? STR("https://index.docker.io/v1/") : host;
+}
+
+/* Forget a host in all its spellings, but not what is for a path of it: how many there were. */
+static size_t credentials_forget(json_t *auths, struct str host)
+{
+	size_t count = 0;
+	const char *key;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(auths, next, key, value)
+	{
+		const struct credentials_place place = {host, STR("")};
+		struct str path = STR("");
+		struct str its = credentials_key_host(str_of(key), &path);
+
+		if (path.len > 0 || !credentials_fits(&place, its, path))
+			continue;
+		(void)json_object_del(auths, key);
+		count++;
+	}
+	return count;
+}
+
+/* {"auth": "dXNlcjpwYXNz"} */
+static int credentials_entry_new(struct str user, const struct secret *password, json_t **out,
+				 struct err *err)
+{
+	auto_buf struct buf plain = BUF_WIPED(CREDENTIALS_MAX - 1); /* what can be read again */
+	char text[2 * CREDENTIALS_MAX];
+	int n;
+
+	*out = json_object();
+	if (secret_is_empty(password))
+		return 0;
+	if (buf_add(&plain, user, err) < 0 || buf_add(&plain, STR(":"), err) < 0 ||
+	    buf_add(&plain, secret_bytes(password), err) < 0)
+		return err_ctx(err, "user and password");
+	n = EVP_EncodeBlock((unsigned char *)text, (const unsigned char *)plain.ptr,
+			    (int)plain.len);
+	(void)json_object_set_new(*out, "auth", json_stringn(text, (size_t)n));
+	explicit_bzero(text, sizeof(text));
+	return 0;
+}
+
+/* In the order in which it was written. */
+static int credentials_format(const json_t *document, struct buf *out, struct err *err)
+{
+	char *text = json_dumps(document, JSON_INDENT(4));
+	int result;
+
+	if (!text)
+		abort();
+	buf_clear(out);
+	result = buf_addf(out, err, "%s\n", text);
+	explicit_bzero(text, strlen(text));
+	free(text);
+	return result;
+}
+
+int credentials_put(struct str text, struct str host, struct str user,
+		    const struct secret *password, struct buf *out, struct err *err)
+{
+	AUTO(json) json_t *document = text.len == 0 ? json_object() : NULL;
+	AUTO(json) json_t *entry = NULL;
+	struct str key = credentials_key(host);
+	json_t *auths = NULL;
+	int found;
+
+	if (!document && credentials_load(text, &document, err) < 0)
+		return -1;
+	found = json_get_object(document, "", "auths", &auths, err);
+	if (found < 0)
+		return -1;
+	if (memchr(user.ptr, ':', user.len) || memchr(user.ptr, '\0', user.len))
+		return err_set(err, ERR_INVALID, "a user's name has no colon");
+	if (credentials_entry_new(user, password, &entry, err) < 0)
+		return -1;
+	if (found == 0) {
+		auths = json_object();
+		json_set(document, "auths", auths);
+	}
+	(void)credentials_forget(auths, host);
+	if (json_object_setn(auths, key.ptr, key.len, entry) < 0)
+		abort();
+	return credentials_format(document, out, err);
+}
+
+int credentials_del(struct str text, struct str host, struct buf *out, struct err *err)
+{
+	AUTO(json) json_t *document = NULL;
+	json_t *auths = NULL;
+
+	if (text.len == 0)
+		return 0;
+	if (credentials_load(text, &document, err) < 0 ||
+	    json_get_object(document, "", "auths", &auths, err) < 0)
+		return -1;
+	if (credentials_forget(auths, host) == 0)
+		return 0;
+	return credentials_format(document, out, err) < 0 ? -1 : 1;
 }

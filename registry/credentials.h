@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * credentials.h - user and password for a repository, from Docker's config.json.
+ * credentials.h - user and password for a repository, in Docker's config.json.
  *
  * Keys are hosts ("127.0.0.1:5000"), hosts with the beginning of a path
  * ("quay.io/acme") or URLs ("https://index.docker.io/v1/"); the docker.io
@@ -38,6 +38,24 @@ struct credentials {
  */
 int credentials_find(struct str text, struct str host, struct str path, struct credentials *out,
 		     struct err *err) MUST_CHECK;
+
+/*
+ * The helper that keeps the credentials of a host, by its name: 1, 0 the file
+ * keeps them itself, -1.
+ */
+int credentials_keeper(struct str text, struct str host, char out[static CREDENTIALS_HELPER_MAX],
+		       struct err *err) MUST_CHECK;
+
+/*
+ * The file with other credentials for all of a host, in any of its spellings;
+ * what else it says stays. An empty text is a new file. Without a password the
+ * entry is empty, as docker leaves it where a helper has the rest.
+ */
+int credentials_put(struct str text, struct str host, struct str user,
+		    const struct secret *password, struct buf *out, struct err *err) MUST_CHECK;
+
+/* The file without them: 1, 0 it has none, -1. */
+int credentials_del(struct str text, struct str host, struct buf *out, struct err *err) MUST_CHECK;
 
 static inline void auto_credentials_release(struct credentials *slot)
 {

@@ -21,7 +21,7 @@ struct helper {
 	const struct cancel *cancel;
 };
 
-static void helper_done(struct helper *helper)
+static void auto_helper_release(struct helper *helper)
 {
 	proc_done(&helper->proc);
 	auto_close_release(&helper->fd);
@@ -51,9 +51,9 @@ static int helper_find(const char *search, const char *name, struct buf *out, st
 		       name);
 }
 
-static int helper_start(struct helper *helper, const char *path, struct err *err)
+static int helper_start(struct helper *helper, const char *path, const char *verb, struct err *err)
 {
-	const char *const argv[] = {path, "get", NULL};
+	const char *const argv[] = {path, verb, NULL};
 	struct proc_spec spec = {
 		.path = path, .argv = argv, .fd_count = 3, .die_with_parent = true};
 	int fds[2];
@@ -131,26 +131,12 @@ static int helper_read(struct str text, struct credentials *out, struct err *err
 	return secret_put(&out->password, password, err);
 }
 
-static int helper_talk(struct helper *helper, const char *path, struct str server,
-		       struct credentials *out, struct err *err)
-{
-	auto_buf struct buf answer = BUF_WIPED(HELPER_ANSWER_MAX);
-	int status;
-
-	if (helper_start(helper, path, err) < 0)
-		return -1;
-	helper_say(helper, server);
-	if (helper_hear(helper, &answer, &status, err) < 0 ||
-	    proc_check_started(status, path, err) < 0)
-		return -1;
-	if (status != 0)
-		return err_set(err, ERR_UNAUTHORIZED, "it has none, and ends with %d", status);
-	return helper_read(buf_str(&answer), out, err);
-}
-
-int helper_ask(const struct helper_spec *spec, struct credentials *credentials, struct err *err)
+/* Say something to a program by this name, and hear how it ended. */
+static int helper_talk(const struct helper_spec *spec, const char *name, const char *verb,
+		       struct str said, struct buf *answer, struct err *err)
 {
 	auto_buf struct buf path = BUF_INIT(HELPER_PATH_MAX);
+	AUTO(helper)
 	struct helper helper = {
 		.proc = PROC_INIT,
 		.fd = -1,
@@ -158,17 +144,71 @@ int helper_ask(const struct helper_spec *spec, struct credentials *credentials, 
 			    (spec->timeout_ms > 0 ? spec->timeout_ms : HELPER_MS),
 		.cancel = spec->cancel,
 	};
-	bool hub = str_equal(spec->host, STR("docker.io"));
-	int result;
+	int status;
 
-	if (helper_find(spec->search, credentials->helper, &path, err) < 0)
+	if (helper_find(spec->search, name, &path, err) < 0)
 		return -1;
-	result = helper_talk(&helper, path.ptr,
-			     hub ? STR("https://index.docker.io/v1/") : spec->host, credentials,
-			     err);
-	helper_done(&helper);
-	if (result < 0 && err->kind != ERR_CANCELLED)
-		return err_ctx(err, "credentials for " STR_FMT ": " HELPER_PREFIX "%s",
-			       STR_ARG(spec->host), credentials->helper);
-	return result;
+	if (helper_start(&helper, path.ptr, verb, err) < 0)
+		return -1;
+	helper_say(&helper, said);
+	if (helper_hear(&helper, answer, &status, err) < 0 ||
+	    proc_check_started(status, path.ptr, err) < 0)
+		return -1;
+	return status;
+}
+
+/* What it calls a host. */
+static struct str helper_server(struct str host)
+{
+	return str_equal(host, STR("docker.io")) ? STR("https://index.docker.io/v1/") : host;
+}
+
+static int helper_failed(const struct helper_spec *spec, const char *name, struct err *err)
+{
+	if (err->kind == ERR_CANCELLED || err->kind == ERR_UNAVAILABLE)
+		return -1;
+	return err_ctx(err, "credentials for " STR_FMT ": " HELPER_PREFIX "%s", STR_ARG(spec->host),
+		       name);
+}
+
+int helper_ask(const struct helper_spec *spec, struct credentials *credentials, struct err *err)
+{
+	auto_buf struct buf answer = BUF_WIPED(HELPER_ANSWER_MAX);
+	int status = helper_talk(spec, credentials->helper, "get", helper_server(spec->host),
+				 &answer, err);
+
+	if (status > 0)
+		(void)err_set(err, ERR_UNAUTHORIZED, "it has none, and ends with %d", status);
+	if (status != 0 || helper_read(buf_str(&answer), credentials, err) < 0)
+		return helper_failed(spec, credentials->helper, err);
+	return 0;
+}
+
+int helper_store(const struct helper_spec *spec, const struct credentials *credentials,
+		 struct err *err)
+{
+	auto_buf struct buf said = BUF_WIPED(HELPER_ANSWER_MAX);
+	auto_buf struct buf answer = BUF_WIPED(HELPER_ANSWER_MAX);
+	AUTO(json) json_t *value = json_object();
+	int status = -1;
+
+	json_set(value, "ServerURL", json_from_str(helper_server(spec->host)));
+	json_set_text(value, "Username", credentials->user);
+	json_set(value, "Secret", json_from_str(secret_bytes(&credentials->password)));
+	if (json_format(value, &said, err) == 0)
+		status = helper_talk(spec, credentials->helper, "store", buf_str(&said), &answer,
+				     err);
+	if (status > 0)
+		(void)err_set(err, ERR_DENIED, "it does not keep them, and ends with %d", status);
+	return status == 0 ? 0 : helper_failed(spec, credentials->helper, err);
+}
+
+int helper_erase(const struct helper_spec *spec, const char *name, struct err *err)
+{
+	auto_buf struct buf answer = BUF_WIPED(HELPER_ANSWER_MAX);
+	int status = helper_talk(spec, name, "erase", helper_server(spec->host), &answer, err);
+
+	if (status < 0)
+		return helper_failed(spec, name, err);
+	return status == 0;
 }

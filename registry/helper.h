@@ -2,10 +2,10 @@
 /*
  * helper.h - a program that keeps credentials: docker-credential-NAME.
  *
- * Protocol: docker-credential-helpers, "get": the registry's key on standard
- * input, a JSON object on standard output, exit code 0. It is started without a
- * shell, has HELPER_MS and may print HELPER_ANSWER_MAX bytes. Its output is
- * never shown, since it may hold a password.
+ * Protocol: docker-credential-helpers. "get" and "erase" read the registry's
+ * key, "store" a JSON object; "get" prints one, and the exit code is 0. It is
+ * started without a shell, has HELPER_MS and may print HELPER_ANSWER_MAX bytes.
+ * Its output is never shown, since it may hold a password.
  */
 #pragma once
 
@@ -30,3 +30,10 @@ struct helper_spec {
  */
 int helper_ask(const struct helper_spec *spec, struct credentials *credentials, struct err *err)
 	MUST_CHECK;
+
+/* Have the helper that credentials name keep them. ERR_DENIED where it says no. */
+int helper_store(const struct helper_spec *spec, const struct credentials *credentials,
+		 struct err *err) MUST_CHECK;
+
+/* Have one forget those of the host: 1, 0 it says that it has none, -1. */
+int helper_erase(const struct helper_spec *spec, const char *name, struct err *err) MUST_CHECK;

@@ -198,6 +198,132 @@ static void a_file_that_is_no_json_is_not_cited(void **state)
 	}
 }
 
+/* What is put is found, and the rest of the file is as it was. */
+static void a_password_is_put_beside_what_is_there(void **state)
+{
+	static const struct {
+		const char *before;
+		const char *host;
+		const char *after;
+	} cases[] = {
+		{"", "reg.acme.com", "{\"auths\":{\"reg.acme.com\":" ENTRY "}}"},
+		{"{\"auths\":null}", "127.0.0.1:5000",
+		 "{\"auths\":{\"127.0.0.1:5000\":" ENTRY "}}"},
+		{"{\"HttpHeaders\":{\"A\":\"b\"},\"auths\":{\"o.com\":{\"auth\":\"eDp5\"}},"
+		 "\"psFormat\":1}",
+		 "reg.acme.com",
+		 "{\"HttpHeaders\":{\"A\":\"b\"},\"auths\":{\"o.com\":{\"auth\":\"eDp5\"},"
+		 "\"reg.acme.com\":" ENTRY "},\"psFormat\":1}"},
+		{"{\"auths\":{\"https://reg.acme.com/v1/\":{\"identitytoken\":\"t\"},"
+		 "\"reg.acme.com\":{\"username\":\"x\",\"password\":\"y\"},"
+		 "\"reg.acme.com/one\":{\"auth\":\"eDp5\"}}}",
+		 "reg.acme.com",
+		 "{\"auths\":{\"reg.acme.com\":" ENTRY
+		 ",\"reg.acme.com/one\":{\"auth\":\"eDp5\"}}}"},
+		{"{\"auths\":{\"docker.io\":{\"auth\":\"eDp5\"}}}", "docker.io",
+		 "{\"auths\":{\"https://index.docker.io/v1/\":" ENTRY "}}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf out = BUF_INIT(CREDENTIALS_FILE_MAX);
+		auto_buf struct buf plain = BUF_INIT(CREDENTIALS_FILE_MAX);
+		auto_credentials struct credentials found = {0};
+		auto_secret struct secret password = {0};
+		AUTO(json) json_t *written = NULL;
+		struct err err = {0};
+
+		check_ok(secret_put(&password, STR("secret"), &err), &err);
+		check_ok(credentials_put(str_of(cases[i].before), str_of(cases[i].host), STR("me"),
+					 &password, &out, &err),
+			 &err);
+		check_ok(json_parse(buf_str(&out), CREDENTIALS_FILE_MAX, &written, &err), &err);
+		check_ok(json_format(written, &plain, &err), &err);
+		assert_string_equal(plain.ptr, cases[i].after);
+		assert_int_equal(credentials_find(buf_str(&out), str_of(cases[i].host),
+						  STR("acme/tool"), &found, &err),
+				 1);
+		assert_string_equal(secret_reveal(&found.password), "secret");
+	}
+}
+
+static void what_could_not_be_read_again_is_not_put(void **state)
+{
+	static const char *const users[] = {"a:b", ""};
+	auto_buf struct buf out = BUF_INIT(CREDENTIALS_FILE_MAX);
+	auto_secret struct secret password = {0};
+	char longest[CREDENTIALS_MAX];
+
+	(void)state;
+	memset(longest, 'p', sizeof(longest));
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+		struct str text = {longest, i == 0 ? 1 : CREDENTIALS_MAX - 1};
+		struct err err = {0};
+
+		check_ok(secret_put(&password, text, &err), &err);
+		check_err(credentials_put(STR(""), STR("r.com"), str_of(users[i]), &password, &out,
+					  &err),
+			  &err, i == 0 ? ERR_INVALID : ERR_LIMIT);
+		assert_int_equal(out.len, 0);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		static const char *const files[] = {"[]", "{\"auths\": \"x\"}"};
+		struct err err = {0};
+
+		check_err(credentials_put(str_of(files[i]), STR("r.com"), STR("me"), NULL, &out,
+					  &err),
+			  &err, ERR_INVALID);
+	}
+}
+
+static void a_host_is_forgotten_in_all_its_spellings(void **state)
+{
+	static const char text[] =
+		"{\"auths\":{\"https://r.com/v2/\":" ENTRY ",\"r.com\":{},\"r.com/one\":" ENTRY
+		",\"other.com\":" ENTRY "},\"a\":[1]}";
+	auto_buf struct buf out = BUF_INIT(CREDENTIALS_FILE_MAX);
+	auto_buf struct buf plain = BUF_INIT(CREDENTIALS_FILE_MAX);
+	AUTO(json) json_t *written = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(credentials_del(str_of(text), STR("r.com"), &out, &err), 1);
+	check_ok(json_parse(buf_str(&out), CREDENTIALS_FILE_MAX, &written, &err), &err);
+	check_ok(json_format(written, &plain, &err), &err);
+	assert_string_equal(plain.ptr, "{\"a\":[1],\"auths\":{\"other.com\":" ENTRY
+				       ",\"r.com/one\":" ENTRY "}}");
+	assert_int_equal(credentials_del(str_of(text), STR("absent.com"), &out, &err), 0);
+	assert_int_equal(credentials_del(STR(""), STR("r.com"), &out, &err), 0);
+}
+
+static void the_keeper_of_a_host_is_named(void **state)
+{
+	static const struct {
+		const char *text;
+		int found;
+		const char *name;
+	} cases[] = {
+		{"", 0, NULL},
+		{"{\"auths\":{\"r.com\":{}}}", 0, NULL},
+		{"{\"credsStore\":\"pass\"}", 1, "pass"},
+		{"{\"credsStore\":\"pass\",\"credHelpers\":{\"r.com\":\"ecr\"}}", 1, "ecr"},
+		{"{\"credHelpers\":{\"other.com\":\"ecr\"}}", 0, NULL},
+		{"{\"credsStore\":\"../x\"}", -1, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char name[CREDENTIALS_HELPER_MAX];
+		struct err err = {0};
+
+		assert_int_equal(
+			credentials_keeper(str_of(cases[i].text), STR("r.com"), name, &err),
+			cases[i].found);
+		if (cases[i].found == 1)
+			assert_string_equal(name, cases[i].name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +334,10 @@ int main(void)
 		cmocka_unit_test(the_name_of_a_helper_leads_nowhere_else),
 		cmocka_unit_test(the_longest_path_wins),
 		cmocka_unit_test(a_file_that_is_no_json_is_not_cited),
+		cmocka_unit_test(a_password_is_put_beside_what_is_there),
+		cmocka_unit_test(what_could_not_be_read_again_is_not_put),
+		cmocka_unit_test(a_host_is_forgotten_in_all_its_spellings),
+		cmocka_unit_test(the_keeper_of_a_host_is_named),
 	};
 
 	return cmocka_run_group_tests_name("registry/credentials", tests, NULL, NULL);

@@ -48,6 +48,15 @@ static int keeper_free(void **state)
 	return 0;
 }
 
+static void keep_script(const struct keeper *keeper, const char *script, struct err *err)
+{
+	auto_close int fd = open(keeper->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+
+	assert_true(fd >= 0);
+	check_ok(fd_write_all(fd, "#!/bin/sh\n", 10, err), err);
+	check_ok(fd_write_all(fd, script, strlen(script), err), err);
+}
+
 /* Ask a helper that is this script. */
 static int ask(struct keeper *keeper, const char *script, const char *host, struct err *err)
 {
@@ -55,12 +64,8 @@ static int ask(struct keeper *keeper, const char *script, const char *host, stru
 					 .host = str_of(host),
 					 .timeout_ms = 5000,
 					 .cancel = &keeper->cancel};
-	auto_close int fd = open(keeper->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 
-	assert_true(fd >= 0);
-	check_ok(fd_write_all(fd, "#!/bin/sh\n", 10, err), err);
-	check_ok(fd_write_all(fd, script, strlen(script), err), err);
-	(void)close(steal_fd(&fd));
+	keep_script(keeper, script, err);
 	return helper_ask(&spec, &keeper->found, err);
 }
 
@@ -132,6 +137,43 @@ static void a_helper_that_hangs_is_ended(void **state)
 	check_err(ask(keeper, "exec sleep 60", "r.com", &err), &err, ERR_CANCELLED);
 }
 
+/* A helper that keeps one secret in a file beside it. */
+#define KEEPS                                                                               \
+	"f=${0%/*}/kept\ncase $1 in\nstore) cat >\"$f\" ;;\nget) cat \"$f\" || exit 1 ;;\n" \
+	"erase) [ -e \"$f\" ] && [ \"$(cat)\" = r.com ] && rm \"$f\" ;;\nesac\n"
+
+static void what_a_helper_stores_it_gives_back_until_it_is_erased(void **state)
+{
+	struct keeper *keeper = *state;
+	const struct helper_spec spec = {.search = keeper->search, .host = STR("r.com")};
+	auto_credentials struct credentials again = {.helper = "test"};
+	struct err err = {0};
+
+	keep_script(keeper, KEEPS, &err);
+	memcpy(keeper->found.user, "me", sizeof("me"));
+	check_ok(secret_put(&keeper->found.password, STR("sec\"ret"), &err), &err);
+	check_ok(helper_store(&spec, &keeper->found, &err), &err);
+	check_ok(helper_ask(&spec, &again, &err), &err);
+	assert_string_equal(again.user, "me");
+	assert_string_equal(secret_reveal(&again.password), "sec\"ret");
+	assert_int_equal(helper_erase(&spec, "test", &err), 1);
+	assert_int_equal(helper_erase(&spec, "test", &err), 0);
+	check_err(helper_ask(&spec, &again, &err), &err, ERR_UNAUTHORIZED);
+}
+
+static void a_helper_that_keeps_nothing_is_an_error(void **state)
+{
+	struct keeper *keeper = *state;
+	const struct helper_spec spec = {.search = keeper->search, .host = STR("r.com")};
+	struct err err = {0};
+
+	check_ok(secret_put(&keeper->found.password, STR("pass-word"), &err), &err);
+	check_err(helper_store(&spec, &keeper->found, &err), &err, ERR_UNAVAILABLE);
+	keep_script(keeper, "cat; exit 3", &err);
+	check_err(helper_store(&spec, &keeper->found, &err), &err, ERR_DENIED);
+	assert_null(strstr(err.text, "pass-word"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, keeper_new, keeper_free)
 
 int main(void)
@@ -141,6 +183,8 @@ int main(void)
 		TEST(a_helper_that_is_not_there_is_named),
 		TEST(a_helper_without_an_answer_is_not_cited),
 		TEST(a_helper_that_hangs_is_ended),
+		TEST(what_a_helper_stores_it_gives_back_until_it_is_erased),
+		TEST(a_helper_that_keeps_nothing_is_an_error),
 	};
 
 	return cmocka_run_group_tests_name("registry/helper", tests, NULL, NULL);
