@@ -74,6 +74,8 @@ struct cli {
 extern const struct cli_command cli_bake;
 extern const struct cli_command cli_pull;
 extern const struct cli_command cli_push;
+extern const struct cli_command cli_login;
+extern const struct cli_command cli_logout;
 extern const struct cli_command cli_import;
 extern const struct cli_command cli_copy;
 extern const struct cli_command cli_export;

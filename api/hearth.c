@@ -39,7 +39,7 @@ static const char *main_advice(enum err_kind kind)
 	static const char *const advice[ERR_CANCELLED + 1] = {
 		[ERR_STEP] = "mend the command and bake again; the steps above it are cached",
 		[ERR_FULL] = "free space there (hearth gc --all in a store) and try again",
-		[ERR_UNAUTHORIZED] = "put credentials in Docker's config.json (docker login)",
+		[ERR_UNAUTHORIZED] = "give credentials by hearth login REGISTRY",
 		[ERR_REMOTE] = "the registry or the network failed; try again",
 		[ERR_TIMEOUT] = "try again, or allow it more time",
 	};

@@ -13,8 +13,10 @@
 
 int main(int argc, char **argv)
 {
-	static const struct role roles[] = {
-		{"pull", work_pull}, {"push", work_push}, {"call", call_serve}};
+	static const struct role roles[] = {{"pull", work_pull},
+					    {"push", work_push},
+					    {"survey", work_survey},
+					    {"call", call_serve}};
 
 	json_wipe_released(); /* its request holds a password */
 	return role_main(roles, sizeof(roles) / sizeof(roles[0]), argc, argv);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work.h - the roles of hearth-worker and hearth-puller: a step that runs, what
- * a step would read of images, an image that is pulled or pushed, layers that
- * change their codec, a context's tar, a host that is examined. Each serves one
- * request and ends. A step's worker is forked by a process that has loaded
- * everything (crew.h).
+ * a step would read of images, an image that is pulled or pushed, a registry
+ * that is asked what it has, layers that change their codec, a context's tar, a
+ * host that is examined. Each serves one request and ends. A step's worker is
+ * forked by a process that has loaded everything (crew.h).
  *
  * A role is started with these descriptors; those it does not have are
  * /dev/null:
@@ -42,5 +42,6 @@ int work_check(void);
 int work_context(void);
 int work_export(void);
 int work_push(void);
+int work_survey(void);
 int work_doctor(void);
 int work_list(void);

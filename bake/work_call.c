@@ -70,9 +70,11 @@ static int call_open_store(struct work_call *call, struct err *err)
 	struct store_options options = {0};
 	struct str path;
 	int64_t map_bytes;
+	int found = json_get_string(call->request, "", "store", &path, err);
 
-	if (json_need_string(call->request, "", "store", &path, err) < 0 ||
-	    json_need_int(call->request, "", "mapBytes", &map_bytes, err) < 0)
+	if (found <= 0)
+		return found;
+	if (json_need_int(call->request, "", "mapBytes", &map_bytes, err) < 0)
 		return -1;
 	options.path = path.ptr;
 	options.map_bytes = (uint64_t)map_bytes;

@@ -99,6 +99,16 @@ bool auth_has_credentials(const struct auth *auth)
 	return auth->user.len > 0;
 }
 
+bool auth_was_asked(struct auth *auth)
+{
+	bool asked;
+
+	lock_take(&auth->lock);
+	asked = auth->generation > 0;
+	lock_drop(&auth->lock);
+	return asked;
+}
+
 /* The last labels of a name, or NULL where it has fewer. */
 static const char *host_tail(const char *host, int labels)
 {
@@ -322,6 +332,8 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 	if (buf_addf(&own, err, "repository:" STR_FMT ":%s", STR_ARG(buf_str(&auth->path)),
 		     auth->actions) < 0)
 		return -1;
+	if (scopes.len == 0 && auth->path.len == 0)
+		return 0;
 	if (scopes.len == 0)
 		scopes = buf_str(&own);
 	if (auth_is_identity(auth))

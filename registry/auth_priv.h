@@ -24,7 +24,7 @@
 struct auth;
 
 struct auth_spec {
-	struct str path;     /* of the repository */
+	struct str path;     /* of the repository; "" for what is the registry's own */
 	const char *actions; /* "pull", where the registry does not say what it wants; static */
 	struct str user;     /* or "", or what credentials.h calls a token */
 	const struct secret *password;
@@ -34,6 +34,9 @@ struct auth_spec {
 int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err) MUST_CHECK;
 void auth_close(struct auth *auth);
 bool auth_has_credentials(const struct auth *auth);
+
+/* Whether a proof was wanted so far. */
+bool auth_was_asked(struct auth *auth);
 
 /* What a request carries; points into itself and into the auth. */
 struct grant {

@@ -126,8 +126,9 @@ static int remote_way_start(const struct remote *remote, const struct remote_req
 	way->redirects = 0;
 	if (request->url)
 		return remote_way_start_at(request->url, way, err);
-	if (buf_addf(&way->url, err, "v2/" STR_FMT "/%s/%s", STR_ARG(remote->spec.path),
-		     request->kind, request->name) < 0)
+	if ((request->kind ? buf_addf(&way->url, err, "v2/" STR_FMT "/%s/%s",
+				      STR_ARG(remote->spec.path), request->kind, request->name)
+			   : buf_addf(&way->url, err, "v2/%s", request->name)) < 0)
 		return -1;
 	return remote->spec.source.len > 0
 		       ? url_add_query(&way->url, "ns", remote->spec.source, err)
@@ -292,6 +293,11 @@ bool remote_failed(struct remote *remote, const struct http_reply *response, int
 	/* A signed URL that has expired; the registry will give another. */
 	return retry_status(response->status) ||
 	       (strayed && (response->status == 401 || response->status == 403));
+}
+
+bool remote_was_asked(const struct remote *remote)
+{
+	return auth_was_asked(remote->auth);
 }
 
 struct retry remote_retry(const struct remote *remote)

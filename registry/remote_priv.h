@@ -49,8 +49,8 @@ int remote_base(const struct remote *remote, struct buf *out, struct err *err) M
 /* What is asked for, before scheme, proof and redirects. */
 struct remote_request {
 	enum http_method method;
-	const char *kind; /* "manifests", "blobs" */
-	const char *name; /* a tag or a digest */
+	const char *kind; /* "manifests", "blobs"; NULL for what is the registry's own */
+	const char *name; /* a tag or a digest; "_catalog" */
 	const char *url;  /* in place of both: where the registry sent us; or NULL */
 	bool document;    /* as http_call has it */
 	const char *accept;
@@ -78,6 +78,9 @@ bool remote_failed(struct remote *remote, const struct http_reply *response, int
 /* Fill *err for an answer that is final. Always -1. */
 int remote_refused(const struct remote *remote, const struct http_reply *response, const char *what,
 		   struct err *err);
+
+/* Whether the registry wanted a proof so far. */
+bool remote_was_asked(const struct remote *remote);
 
 /* How often and how soon this remote is asked again. */
 struct retry remote_retry(const struct remote *remote);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/survey.h"
+
+#include "layers/base/json.h"
+#include "registry/link_priv.h"
+#include "registry/remote_priv.h"
+#include "registry/url_priv.h"
+
+#include <stdio.h>
+
+#define SURVEY_TRIES 5
+#define SURVEY_LINKS_MAX 100000 /* pages of one list */
+
+struct survey {
+	const struct survey_spec *spec;
+	struct remote *remote;
+	struct http *http;
+	survey_fn *fn;
+	void *ctx;
+	size_t count;
+	/* The circle that pages may lead in (Brent): where we were after 1, 2, 4, 8 of them. */
+	struct buf seen;
+	size_t pages;
+};
+
+static void auto_survey_release(struct survey *survey)
+{
+	http_close(survey->http);
+	remote_close(survey->remote);
+	buf_done(&survey->seen);
+}
+
+static int survey_connect(struct survey *survey, struct err *err)
+{
+	const struct survey_spec *spec = survey->spec;
+	const struct remote_spec remote = {.host = spec->host,
+					   .path = spec->path,
+					   .plain_http = spec->plain_http,
+					   .ca_file = spec->ca_file,
+					   .user = spec->user,
+					   .password = spec->password,
+					   .tries = SURVEY_TRIES,
+					   .cancel = spec->cancel};
+
+	if (remote_open(&remote, &survey->remote, err) < 0)
+		return -1;
+	return remote_connect(survey->remote, &survey->http, err);
+}
+
+/* One page's names: 1 go on, 0 there are enough, -1. */
+static int survey_take(struct survey *survey, struct str text, struct err *err)
+{
+	const char *key = survey->spec->path.len > 0 ? "tags" : "repositories";
+	AUTO(json) json_t *document = NULL;
+	json_t *list = NULL;
+	struct err why = {0};
+	json_t *name;
+	size_t i;
+
+	if (json_parse(text, SURVEY_PAGE_MAX, &document, &why) < 0)
+		return err_set(err, ERR_REMOTE, "its list cannot be read: %s", why.text);
+	if (!json_is_object(document) || json_get_array(document, "", key, &list, &why) < 0)
+		return err_set(err, ERR_REMOTE, "its answer is no list of names");
+	json_array_foreach(list, i, name)
+	{
+		if (!json_is_string(name))
+			return err_set(err, ERR_REMOTE, "its list has what is no name");
+		if (survey->count == SURVEY_MAX)
+			return err_set(err, ERR_LIMIT, "more than %zu names", SURVEY_MAX);
+		if (survey->fn(survey->ctx, json_str(name), err) < 0)
+			return -1;
+		if (++survey->count == survey->spec->limit)
+			return 0;
+	}
+	return 1;
+}
+
+/* Where the next page is: 1, 0 this was the last, -1. */
+static int survey_next(struct survey *survey, const struct http_reply *response, struct buf *url,
+		       struct err *err)
+{
+	struct str link = link_find(http_header(response, "Link"), STR("next"));
+	auto_buf struct buf base = BUF_INIT(HTTP_URL_MAX);
+
+	if (link.len == 0)
+		return 0;
+	if (remote_base(survey->remote, &base, err) < 0)
+		return -1;
+	buf_clear(url);
+	if (url_join(base.ptr, link, url, err) < 0)
+		return -1;
+	if (++survey->pages > SURVEY_LINKS_MAX || str_equal(buf_str(url), buf_str(&survey->seen)))
+		return err_set(err, ERR_REMOTE, "its pages have no end");
+	if ((survey->pages & (survey->pages - 1)) > 0)
+		return 1;
+	buf_clear(&survey->seen);
+	return buf_add(&survey->seen, buf_str(url), err) < 0 ? -1 : 1;
+}
+
+/* The first page's name behind "/v2/", or behind the repository. */
+static int survey_first(const struct survey_spec *spec, struct buf *out, struct err *err)
+{
+	size_t n = spec->limit > 0 && spec->limit < SURVEY_PAGE ? spec->limit : SURVEY_PAGE;
+
+	if (buf_addf(out, err, "%s?n=%zu", spec->path.len > 0 ? "list" : "_catalog", n) < 0)
+		return -1;
+	return spec->after.len > 0 ? url_add_query(out, "last", spec->after, err) : 0;
+}
+
+/* One page; a try that broke leaves nothing of it. */
+static int survey_ask(struct survey *survey, const struct remote_request *request, struct buf *page,
+		      struct http_reply *response, struct err *err)
+{
+	struct retry retry = remote_retry(survey->remote);
+
+	for (;;) {
+		bool strayed;
+		int result;
+
+		buf_clear(page);
+		result = remote_try(survey->remote, survey->http, request, response, &strayed, err);
+		if (result == 0 && response->status == 200)
+			return 0;
+		if (!remote_failed(survey->remote, response, result, strayed, "the list", err) ||
+		    retry_wait(&retry, survey->http, response->retry_after_ms, err) < 0)
+			return -1;
+	}
+}
+
+static int survey_list(struct survey *survey, struct err *err)
+{
+	auto_buf struct buf first = BUF_INIT(HTTP_URL_MAX);
+	auto_buf struct buf url = BUF_INIT(HTTP_URL_MAX);
+	auto_buf struct buf page = BUF_INIT(SURVEY_PAGE_MAX);
+	auto_http_reply struct http_reply response = {0};
+	struct buf_sink body = BUF_SINK(&page);
+	struct remote_request request = {.method = HTTP_GET,
+					 .document = true,
+					 .accept = "application/json",
+					 .body = &body.sink};
+	int more = 1;
+
+	if (survey_first(survey->spec, &first, err) < 0)
+		return -1;
+	request.kind = survey->spec->path.len > 0 ? "tags" : NULL;
+	request.name = first.ptr;
+	while (more == 1) {
+		if (survey_ask(survey, &request, &page, &response, err) < 0)
+			return -1;
+		more = survey_take(survey, buf_str(&page), err);
+		if (more == 1)
+			more = survey_next(survey, &response, &url, err);
+		request.url = url.ptr;
+	}
+	return more;
+}
+
+int survey_names(const struct survey_spec *spec, survey_fn *fn, void *ctx, struct err *err)
+{
+	AUTO(survey)
+	struct survey survey = {.spec = spec, .fn = fn, .ctx = ctx, .seen = BUF_INIT(HTTP_URL_MAX)};
+
+	if (survey_connect(&survey, err) < 0)
+		return -1;
+	if (survey_list(&survey, err) == 0)
+		return 0;
+	if (spec->path.len > 0)
+		return err_ctx(err, "tags of " STR_FMT "/" STR_FMT, STR_ARG(spec->host),
+			       STR_ARG(spec->path));
+	return err_ctx(err, "repositories of " STR_FMT, STR_ARG(spec->host));
+}
+
+int survey_login(const struct survey_spec *spec, struct err *err)
+{
+	const struct remote_request request = {
+		.method = HTTP_GET, .name = "", .document = true, .accept = "application/json"};
+	auto_http_reply struct http_reply response = {0};
+	AUTO(survey) struct survey survey = {.spec = spec};
+
+	if (survey_connect(&survey, err) < 0 ||
+	    remote_send(survey.remote, survey.http, &request, "a registry", &response, err) < 0)
+		return -1;
+	if (response.status == 401)
+		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses these credentials");
+	if (response.status != 200)
+		return remote_refused(survey.remote, &response, "a registry", err);
+	return remote_was_asked(survey.remote);
+}
