@@ -34,20 +34,48 @@ int blob_find_id(struct store *store, const struct digest *digest, struct digest
 	return found;
 }
 
+struct blob_gathering {
+	const struct store_blobs *blobs;
+	MDB_txn *txn;
+	const struct digest *digest;
+	struct buf *out;
+};
+
+static int blob_gather(void *ctx, const struct blob_chunk *chunk, struct err *err)
+{
+	const struct blob_gathering *gathering = ctx;
+	char text[DIGEST_TEXT_MAX];
+	struct str bytes;
+	int found = chunk_find(gathering->blobs, gathering->txn, &chunk->id, &bytes, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0 || bytes.len != chunk->size)
+		return err_set(err, ERR_CORRUPT, "blob %s: a chunk %s; " BLOB_ADVICE,
+			       digest_format(gathering->digest, text),
+			       found == 0 ? "is missing" : "has another size");
+	return buf_add(gathering->out, bytes, err);
+}
+
 int blob_read_all(struct store *store, const struct digest *digest, struct buf *out,
 		  struct err *err)
 {
-	AUTO(blob_reader) struct blob_reader *reader = NULL;
-	struct str bytes;
-	int more;
+	const struct store_blobs *blobs;
+	AUTO(txn) MDB_txn *txn = NULL;
+	struct blob_entry entry;
+	char text[DIGEST_TEXT_MAX];
+	int found;
 
-	if (blob_reader_open(store, digest, &reader, err) < 0)
+	if (store_blobs(store, &blobs, err) < 0 || db_begin(&blobs->db, DB_READ, &txn, err) < 0)
 		return -1;
-	while ((more = blob_reader_next(reader, &bytes, NULL, err)) == 1) {
-		if (buf_add(out, bytes, err) < 0)
-			return -1;
-	}
-	return more;
+	found = blob_entry_find(blobs, txn, digest, &entry, err);
+	if (found == 0)
+		return err_set(err, ERR_NOT_FOUND, "no blob %s", digest_format(digest, text));
+	if (found < 0)
+		return -1;
+	struct blob_gathering gathering = {blobs, txn, digest, out};
+
+	return blob_list_each(blobs, txn, &entry, blob_gather, &gathering, err);
 }
 
 int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err)

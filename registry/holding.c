@@ -23,6 +23,14 @@ bool holding_split(struct str reference, struct str *out_repository, struct str 
 	return out_repository->len > 0 && out_repository->len <= REPOSITORY_NAME_MAX;
 }
 
+bool holding_join(struct str repository, struct str tag, char out[static HOLDING_REFERENCE_MAX])
+{
+	int n = snprintf(out, HOLDING_REFERENCE_MAX, HOLDING_HOST "/" STR_FMT ":" STR_FMT,
+			 STR_ARG(repository), STR_ARG(tag));
+
+	return n > 0 && (size_t)n < HOLDING_REFERENCE_MAX;
+}
+
 /* A document that is still to be read. */
 struct holding_document {
 	struct digest digest;
@@ -86,15 +94,14 @@ static int holding_look(struct holding *holding, const struct digest *digest,
 }
 
 static int holding_keep(struct holding *holding, const struct repository_item *item,
-			struct str text, struct err *err)
+			const struct outline *outline, struct err *err)
 {
 	struct repository_item old;
 	int found;
 
 	if (!holding->release)
-		return item->kind == REPOSITORY_MANIFEST && text.len > 0
-			       ? repository_put_manifest(holding->meta, holding->repository, item,
-							 text, err)
+		return outline ? repository_put_manifest(holding->meta, holding->repository, item,
+							 outline, err)
 			       : repository_put(holding->meta, holding->repository, item, err);
 	found = repository_find(holding->meta, holding->repository, item->kind, &item->digest, &old,
 				err);
@@ -107,7 +114,7 @@ static int holding_add_blob(struct holding *holding, const struct descriptor *wh
 	struct repository_item item;
 	int found = holding_look(holding, &what->digest, &item, err);
 
-	return found == 1 ? holding_keep(holding, &item, STR(""), err) : found;
+	return found == 1 ? holding_keep(holding, &item, NULL, err) : found;
 }
 
 static int holding_add_items(struct holding *holding, const struct outline *outline,
@@ -146,7 +153,7 @@ static int holding_add_document(struct holding *holding, const struct holding_do
 	holding_set_type(item.media_type, outline.media_type.len > 0 ? outline.media_type
 					  : document->media_type[0]  ? str_of(document->media_type)
 								     : outline_type(&outline));
-	if (holding_keep(holding, &item, buf_str(&text), err) < 0)
+	if (holding_keep(holding, &item, &outline, err) < 0)
 		return -1;
 	return holding_add_items(holding, &outline, err);
 }

@@ -14,10 +14,15 @@
 #include "registry/repository.h"
 
 #define HOLDING_DOCUMENTS_MAX ((size_t)10000)
+#define HOLDING_REFERENCE_MAX (sizeof(HOLDING_HOST "/:") + REPOSITORY_NAME_MAX + HOLDING_TAG_MAX)
+#define HOLDING_TAG_MAX ((size_t)128)
 #define HOLDING_HOST "localhost" /* of the names that are ours: localhost/REPOSITORY:TAG */
 
 /* The repository of a canonical reference that is ours. False for any other. */
 bool holding_split(struct str reference, struct str *out_repository, struct str *out_tag);
+
+/* The reference of a tag; false where repository or tag are too long. */
+bool holding_join(struct str repository, struct str tag, char out[static HOLDING_REFERENCE_MAX]);
 
 /* Put what target leads to, as baked. */
 int holding_put(struct meta *meta, struct str repository, const struct digest *target,

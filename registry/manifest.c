@@ -120,10 +120,15 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 	return 0;
 }
 
+bool manifest_is_config(struct str media_type)
+{
+	return media_type.len == 0 || str_equal(media_type, STR(MEDIA_OCI_CONFIG)) ||
+	       str_equal(media_type, STR(MANIFEST_CONFIG_DOCKER));
+}
+
 static int manifest_check_config(const struct descriptor *config, struct err *err)
 {
-	if (config->media_type.len > 0 && !str_equal(config->media_type, STR(MEDIA_OCI_CONFIG)) &&
-	    !str_equal(config->media_type, STR(MANIFEST_CONFIG_DOCKER)))
+	if (!manifest_is_config(config->media_type))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "not a container image but an artifact (its config is " STR_FMT ")",
 			       STR_ARG(config->media_type));
@@ -289,8 +294,7 @@ static int choice_rank(const struct platform *wanted, const struct platform *off
 	return strcmp(wanted->variant, offered->variant) == 0 ? 100 : 1 + platform_level(offered);
 }
 
-/* 1 and the platform, 0 for an entry that names none, -1. */
-static int entry_platform(const json_t *entry, struct platform *out, struct err *err)
+int manifest_entry_platform(const json_t *entry, struct platform *out, struct err *err)
 {
 	json_t *platform = NULL;
 	struct str os = STR("");
@@ -343,7 +347,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 	if (!entry_is_image(&entry))
 		return 0;
 	choice->image_count++;
-	found = entry_platform(value, &offered, err);
+	found = manifest_entry_platform(value, &offered, err);
 	if (found < 0)
 		return err_ctx(err, "%s", path);
 	if (found == 0) {
@@ -463,7 +467,7 @@ int manifest_platforms(struct str text, json_t **out, struct err *err)
 		char shown[PLATFORM_TEXT_MAX];
 		struct platform platform;
 
-		if (entry_platform(entry, &platform, &why) == 1 &&
+		if (manifest_entry_platform(entry, &platform, &why) == 1 &&
 		    strcmp(platform.os, "unknown") != 0)
 			(void)json_array_append_new(list,
 						    json_string(platform_format(&platform, shown)));

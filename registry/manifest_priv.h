@@ -25,5 +25,11 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 /* Whether a layer of that media type is not distributed with its image. */
 bool manifest_is_foreign(struct str media_type);
 
+/* Whether it is the type of an image's config, which a missing one is, too. */
+bool manifest_is_config(struct str media_type);
+
+/* 1 and the platform of an index's entry, 0 for one that names none, -1. */
+int manifest_entry_platform(const json_t *entry, struct platform *out, struct err *err) MUST_CHECK;
+
 /* The innermost reason, as the error of a document and not of a user's input. */
 int manifest_refuse(const char *what, const struct err *why, struct err *err);

@@ -3,6 +3,8 @@
 
 #include "registry/manifest_priv.h"
 
+#include <openssl/evp.h>
+
 /* About how many values a text has, before anything is made of them. */
 static int outline_check_values(struct str text, struct err *err)
 {
@@ -24,13 +26,54 @@ static int outline_check_values(struct str text, struct err *err)
 	return 0;
 }
 
+static bool outline_decode(struct str text, unsigned char *out, size_t *out_len)
+{
+	int n = text.len % 4 == 0
+			? EVP_DecodeBlock(out, (const unsigned char *)text.ptr, (int)text.len)
+			: -1;
+
+	if (n < 0)
+		return false;
+	for (size_t i = text.len; i > 0 && text.ptr[i - 1] == '='; i--)
+		n--;
+	*out_len = (size_t)n;
+	return n >= 0;
+}
+
+/* What an entry brings along in base64 is what its digest stands for. */
+static int outline_check_data(const json_t *value, const char *path, const struct descriptor *what,
+			      struct err *err)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+	auto_free unsigned char *bytes = NULL;
+	struct digest digest;
+	struct str text;
+	size_t len;
+	int found = json_get_string(value, path, "data", &text, err);
+
+	if (found <= 0)
+		return found;
+	bytes = malloc(text.len / 4 * 3 + 1);
+	if (!bytes)
+		abort();
+	if (!outline_decode(text, bytes, &len) || len != what->size)
+		return err_set(err, ERR_INVALID, "%s.data: not so many bytes in base64", path);
+	hasher_init_as(&hasher, what->digest.algorithm);
+	hasher_add(&hasher, (struct str){(const char *)bytes, len});
+	hasher_final(&hasher, &digest);
+	return digest_equal(&digest, &what->digest)
+		       ? 0
+		       : err_set(err, ERR_INVALID, "%s.data: has another digest", path);
+}
+
 static int outline_add(struct outline *outline, const json_t *value, const char *path,
 		       enum outline_kind kind, struct err *err)
 {
 	struct outline_item *item = &outline->items[outline->count];
 
 	item->kind = kind;
-	if (manifest_read_any_descriptor(value, path, &item->what, err) < 0)
+	if (manifest_read_any_descriptor(value, path, &item->what, err) < 0 ||
+	    outline_check_data(value, path, &item->what, err) < 0)
 		return -1;
 	if (kind == OUTLINE_BLOB && manifest_is_foreign(item->what.media_type))
 		item->kind = OUTLINE_FOREIGN;

@@ -13,7 +13,6 @@
 #include "layers/base/clock.h"
 #include "layers/digest_json.h"
 #include "layers/use.h"
-#include "registry/outline.h"
 
 #include <stdio.h>
 
@@ -227,17 +226,14 @@ static int repository_put_referrer(struct meta *meta, struct str repository,
 }
 
 int repository_put_manifest(struct meta *meta, struct str repository,
-			    const struct repository_item *item, struct str text, struct err *err)
+			    const struct repository_item *item, const struct outline *outline,
+			    struct err *err)
 {
-	auto_outline struct outline outline = {0};
-
-	if (outline_parse(text, &outline, err) < 0)
-		return -1;
-	if (outline.has_subject &&
-	    repository_put_referrer(meta, repository, item, &outline, err) < 0)
+	if (outline->has_subject &&
+	    repository_put_referrer(meta, repository, item, outline, err) < 0)
 		return -1;
 	return repository_put_about(meta, repository, item,
-				    outline.has_subject ? &outline.subject.digest : NULL, err);
+				    outline->has_subject ? &outline->subject.digest : NULL, err);
 }
 
 int repository_release(struct meta *meta, struct str repository, const struct repository_item *item,

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "layers/meta.h"
+#include "registry/outline.h"
 #include "registry/reference.h"
 
 #define REPOSITORY_NAME_MAX REFERENCE_REPOSITORY_MAX
@@ -50,10 +51,10 @@ int repository_find(struct meta *meta, struct str repository, enum repository_ki
 int repository_put(struct meta *meta, struct str repository, const struct repository_item *item,
 		   struct err *err) MUST_CHECK;
 
-/* The same of a manifest, whose text says what it is about. ERR_INVALID where it says nothing. */
+/* The same of a manifest, whose outline says what it is about. */
 int repository_put_manifest(struct meta *meta, struct str repository,
-			    const struct repository_item *item, struct str text, struct err *err)
-	MUST_CHECK;
+			    const struct repository_item *item, const struct outline *outline,
+			    struct err *err) MUST_CHECK;
 
 /* What was pushed follows the tags from now on, as if it were baked. */
 int repository_release(struct meta *meta, struct str repository, const struct repository_item *item,

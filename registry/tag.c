@@ -6,6 +6,7 @@
  *	  {"platform": "linux/amd64", "target": "sha256:..", "manifest": "sha256:..",
  *	   "pulled": true, "taggedAt": "2026-01-31T12:00:00.000Z"}]}
  *
+ * "called" is there where a registry calls the target by another digest.
  * The key is the reference, or its sha256 where LMDB would not take it whole.
  */
 #include "registry/tag.h"
@@ -27,6 +28,18 @@ static struct str tag_key(struct str reference, char hashed[static DIGEST_TEXT_M
 	return str_of(digest_format(&digest, hashed));
 }
 
+static bool tag_is_called(const struct tag *tag)
+{
+	static const struct digest none;
+
+	return !digest_equal(&tag->called, &none);
+}
+
+const struct digest *tag_digest(const struct tag *tag)
+{
+	return tag_is_called(tag) ? &tag->called : &tag->target;
+}
+
 static int tag_read(const json_t *value, struct tag *out, struct err *err)
 {
 	struct tag tag = {0};
@@ -40,6 +53,9 @@ static int tag_read(const json_t *value, struct tag *out, struct err *err)
 	    json_get_bool(value, "images", "pulled", &tag.pulled, err) < 0 ||
 	    json_need_string(value, "images", "taggedAt", &at, err) < 0 ||
 	    clock_parse(at, &tag.at_ms, err) < 0)
+		return -1;
+	if (json_object_get(value, "called") &&
+	    digest_json_need(value, "images", "called", &tag.called, err) < 0)
 		return -1;
 	*out = tag;
 	return 0;
@@ -143,6 +159,33 @@ int tag_find_only(struct meta *meta, struct str reference, struct tag *out, stru
 	return 1;
 }
 
+static int tag_newest_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct tag_only *newest = ctx;
+
+	(void)reference, (void)err; /* the shape of tag_each_fn */
+	if (newest->count++ == 0 || tag->at_ms > newest->first.at_ms)
+		newest->first = *tag;
+	return 0;
+}
+
+int tag_find_newest(struct meta *meta, struct str reference, struct tag *out, struct err *err)
+{
+	struct tag_only newest = {0};
+	AUTO(json) json_t *record = NULL;
+	char hashed[DIGEST_TEXT_MAX];
+	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
+
+	if (found <= 0)
+		return found;
+	if (tag_each_image(record, tag_newest_one, &newest, err) < 0)
+		return -1;
+	if (newest.count == 0)
+		return 0;
+	*out = newest.first;
+	return 1;
+}
+
 static json_t *tag_record_new(struct str reference)
 {
 	json_t *record = json_pack("{s:i, s:o, s:[]}", "v", 1, "reference",
@@ -167,6 +210,8 @@ static json_t *tag_value(const struct tag *tag)
 
 	if (!value)
 		abort();
+	if (tag_is_called(tag))
+		digest_json_set(value, "called", &tag->called);
 	return value;
 }
 
@@ -184,6 +229,7 @@ static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
 
 		if (!json_is_string(its) || !str_equal(json_str(its), platform))
 			continue;
+		(void)json_object_del(old, "called");
 		return json_object_update(old, fresh) < 0
 			       ? err_set(err, ERR_CORRUPT, "tags: an image is not an object")
 			       : 0;
@@ -194,6 +240,24 @@ static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
 	if (json_array_append(images, fresh) < 0)
 		abort();
 	return 0;
+}
+
+int tag_put_held(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	json_t *images;
+	char hashed[DIGEST_TEXT_MAX];
+	struct str name = tag_key(reference, hashed);
+	int found = meta_get(meta, TAG_TABLE, name, &record, err);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		record = tag_record_new(reference);
+	if (json_need_array(record, "", "images", &images, err) < 0 ||
+	    tag_merge(images, tag, err) < 0)
+		return -1;
+	return meta_put(meta, TAG_TABLE, name, record, err);
 }
 
 /* What has a name of ours is served by it. */
@@ -210,20 +274,7 @@ static int tag_hold(struct meta *meta, struct str reference, const struct digest
 
 int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
 {
-	AUTO(json) json_t *record = NULL;
-	json_t *images;
-	char hashed[DIGEST_TEXT_MAX];
-	struct str name = tag_key(reference, hashed);
-	int found = meta_get(meta, TAG_TABLE, name, &record, err);
-
-	if (found < 0)
-		return -1;
-	if (found == 0)
-		record = tag_record_new(reference);
-	if (json_need_array(record, "", "images", &images, err) < 0 ||
-	    tag_merge(images, tag, err) < 0)
-		return -1;
-	if (meta_put(meta, TAG_TABLE, name, record, err) < 0)
+	if (tag_put_held(meta, reference, tag, err) < 0)
 		return -1;
 	return tag_hold(meta, reference, &tag->target, err);
 }
@@ -255,6 +306,44 @@ int tag_del(struct meta *meta, struct str reference, struct err *err)
 	return meta_del(meta, TAG_TABLE, tag_key(reference, hashed), err);
 }
 
+/* Take those images out of a record; how many there were. */
+static size_t tag_cut(json_t *images, const struct digest *digest)
+{
+	size_t count = 0;
+
+	for (size_t at = json_array_size(images); at-- > 0;) {
+		struct tag tag;
+		struct err none;
+
+		if (tag_read(json_array_get(images, at), &tag, &none) < 0 ||
+		    !digest_equal(tag_digest(&tag), digest))
+			continue;
+		(void)json_array_remove(images, at);
+		count++;
+	}
+	return count;
+}
+
+int tag_del_digest(struct meta *meta, struct str reference, const struct digest *digest,
+		   struct err *err)
+{
+	AUTO(json) json_t *record = NULL;
+	json_t *images;
+	char hashed[DIGEST_TEXT_MAX];
+	struct str name = tag_key(reference, hashed);
+	int found = meta_get(meta, TAG_TABLE, name, &record, err);
+
+	if (found <= 0)
+		return found;
+	if (json_need_array(record, "", "images", &images, err) < 0)
+		return -1;
+	if (tag_cut(images, digest) == 0)
+		return 0;
+	if (json_array_size(images) == 0)
+		return meta_del(meta, TAG_TABLE, name, err);
+	return meta_put(meta, TAG_TABLE, name, record, err) < 0 ? -1 : 1;
+}
+
 struct tag_walk {
 	tag_each_fn *fn;
 	void *ctx;
@@ -273,6 +362,20 @@ int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err)
 	struct tag_walk walk = {fn, ctx};
 
 	return meta_each(meta, TAG_TABLE, STR(""), tag_walk_record, &walk, err);
+}
+
+int tag_each_in(struct meta *meta, struct str repository, struct str after, tag_each_fn *fn,
+		void *ctx, struct err *err)
+{
+	struct tag_walk walk = {fn, ctx};
+	char prefix[HOLDING_REFERENCE_MAX];
+	char start[HOLDING_REFERENCE_MAX];
+
+	(void)holding_join(repository, STR(""), prefix);
+	(void)holding_join(repository, after, start); /* too long a one is cut */
+	return meta_each_after(meta, TAG_TABLE, str_of(prefix),
+			       after.len > 0 ? str_of(start) : STR(""), tag_walk_record, &walk,
+			       err);
 }
 
 struct tag_adoption {

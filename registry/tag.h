@@ -20,7 +20,12 @@ struct tag {
 	struct platform platform;
 	bool pulled; /* from a registry, or ours */
 	int64_t at_ms;
+	struct digest
+		called; /* what a registry calls target: a sha512; all zero for target's own */
 };
+
+/* What a registry calls it. */
+const struct digest *tag_digest(const struct tag *tag);
 
 /*
  * reference is canonical text (reference_format). One reference may hold one
@@ -30,6 +35,10 @@ struct tag {
 int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
 	     struct tag *out, struct err *err) MUST_CHECK;
 int tag_put(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
+	MUST_CHECK;
+
+/* The same, where all that it leads to is in its repository already. */
+int tag_put_held(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
 	MUST_CHECK;
 
 /*
@@ -43,12 +52,24 @@ int tag_set(struct store *store, struct str reference, const struct tag *tag, st
 int tag_find_only(struct meta *meta, struct str reference, struct tag *out, struct err *err)
 	MUST_CHECK;
 
+/* What a registry gives for it: of several images the newest. 1, 0, -1. */
+int tag_find_newest(struct meta *meta, struct str reference, struct tag *out, struct err *err)
+	MUST_CHECK;
+
 /* All platforms of it. 1 deleted, 0 was not there. */
 int tag_del(struct meta *meta, struct str reference, struct err *err) MUST_CHECK;
+
+/* Only its images that a registry calls so. 1 deleted, 0 there were none. */
+int tag_del_digest(struct meta *meta, struct str reference, const struct digest *digest,
+		   struct err *err) MUST_CHECK;
 
 /* Every image of every reference, until fn returns non-zero, which is returned. */
 typedef int tag_each_fn(void *ctx, struct str reference, const struct tag *tag, struct err *err);
 int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
+/* The same of the tags of a repository of ours, in byte order, that come after this tag. */
+int tag_each_in(struct meta *meta, struct str repository, struct str after, tag_each_fn *fn,
+		void *ctx, struct err *err) MUST_CHECK;
 
 /*
  * The tags of a store that was made before there were repositories: what they

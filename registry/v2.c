@@ -3,6 +3,7 @@
 #include "registry/v2.h"
 
 #include "registry/manifest.h"
+#include "registry/v2_manifest.h"
 
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ typedef void v2_answer_fn(struct v2_call *call);
 /* What has no row here is refused. */
 static v2_answer_fn *const v2_answers[V2_KINDS] = {
 	[V2_PING] = v2_answer_ping,
+	[V2_MANIFEST] = v2_manifest_answer,
 };
 
 void v2_terms(const struct v2_call *call, struct http_terms *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/v2_refuse.h"
 
-#include "layers/base/json.h"
+#include "layers/digest_json.h"
 #define LOG_MODULE "registry"
 #include "layers/base/log.h"
 
@@ -33,12 +33,12 @@ static const char *const v2_refuse_codes[] = {
 };
 
 static void v2_refuse_write(struct http_response *out, unsigned status, enum v2_code code,
-			    const char *message)
+			    const char *message, const json_t *detail)
 {
 	AUTO(json) json_t *text = json_from_str(str_of(message));
 	AUTO(json)
-	json_t *body = json_pack("{s:[{s:s, s:O, s:n}]}", "errors", "code", v2_refuse_codes[code],
-				 "message", text, "detail");
+	json_t *body = json_pack("{s:[{s:s, s:O, s:O?}]}", "errors", "code", v2_refuse_codes[code],
+				 "message", text, "detail", detail);
 	auto_free char *line = json_dumps(body, JSON_COMPACT);
 
 	if (!line)
@@ -56,7 +56,16 @@ void v2_refuse(struct http_response *out, unsigned status, enum v2_code code, co
 	va_start(ap, format);
 	(void)vsnprintf(message, sizeof(message), format, ap);
 	va_end(ap);
-	v2_refuse_write(out, status, code, message);
+	v2_refuse_write(out, status, code, message, NULL);
+}
+
+void v2_refuse_digest(struct http_response *out, unsigned status, enum v2_code code,
+		      const struct digest *digest, const char *message)
+{
+	AUTO(json) json_t *detail = json_object();
+
+	digest_json_set(detail, "digest", digest);
+	v2_refuse_write(out, status, code, message, detail);
 }
 
 /* The code that a kind has where its caller knows no better one. */
@@ -83,7 +92,7 @@ void v2_refuse_err(struct http_response *out, const struct err *why)
 		http_add_header(out, "Retry-After", STR(V2_REFUSE_RETRY_S));
 	if (status >= 500)
 		log_error("registry request failed status=%u why=\"%s\"", status, why->text);
-	v2_refuse_write(out, status, v2_refuse_code(why->kind),
-			status == 500 ? "it went wrong here; the daemon's log says what"
-				      : why->text);
+	v2_refuse_write(
+		out, status, v2_refuse_code(why->kind),
+		status == 500 ? "it went wrong here; the daemon's log says what" : why->text, NULL);
 }

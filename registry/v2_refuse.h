@@ -6,6 +6,7 @@
 #pragma once
 
 #include "layers/base/http.h"
+#include "layers/digest.h"
 
 enum v2_code {
 	V2_UNKNOWN,
@@ -31,6 +32,10 @@ enum v2_code {
 /* Answer this error, whatever the answer was before; headers that are there stay. */
 void v2_refuse(struct http_response *out, unsigned status, enum v2_code code, const char *format,
 	       ...) PRINTF(4, 5);
+
+/* The same, where it is about one digest, which the error's detail has. */
+void v2_refuse_digest(struct http_response *out, unsigned status, enum v2_code code,
+		      const struct digest *digest, const char *message);
 
 /*
  * The same of a failure, with the status that its kind has. What went wrong

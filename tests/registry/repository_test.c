@@ -214,6 +214,7 @@ static void a_manifest_is_found_by_what_it_is_about(void **state)
 		AUTO(json) json_t *list = NULL;
 		AUTO(json) json_t *rest = NULL;
 		AUTO(json) json_t *gone = NULL;
+		auto_outline struct outline outline = {0};
 		struct repository_item item;
 		struct stock stock;
 		struct meta *meta;
@@ -229,7 +230,8 @@ static void a_manifest_is_found_by_what_it_is_about(void **state)
 		stock = stock_absent(text, both[i]);
 		item = stock_item(&stock, REPOSITORY_MANIFEST, REPOSITORY_PUSHED);
 		meta = writing(fixture->store);
-		check_ok(repository_put_manifest(meta, STR("a"), &item, str_of(text), &err), &err);
+		check_ok(outline_parse(str_of(text), &outline, &err), &err);
+		check_ok(repository_put_manifest(meta, STR("a"), &item, &outline, &err), &err);
 		done(meta);
 		list = referrers(fixture->store, &subject.digest, NULL);
 		assert_int_equal(json_array_size(list), 1);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/v2_manifest.h"
+
+#include "layers/blob.h"
+#include "registry/holding.h"
+#include "registry/manifest.h"
+#include "registry/tag.h"
+
+#define V2_MANIFEST_SHOWN 140 /* of a reference, how much an error says: all of most */
+
+void v2_manifest_add_digest(struct http_response *response, const char *name,
+			    const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	http_add_header(response, name, str_of(digest_format(digest, text)));
+}
+
+static void v2_manifest_unknown(struct v2_call *call)
+{
+	struct str reference = call->path.reference;
+
+	if (reference.len > V2_MANIFEST_SHOWN)
+		reference.len = V2_MANIFEST_SHOWN;
+	v2_refuse(call->response, 404, V2_MANIFEST_UNKNOWN, "no manifest " STR_FMT " in " STR_FMT,
+		  STR_ARG(reference), STR_ARG(call->path.repository));
+}
+
+void v2_manifest_send(struct v2_call *call, const struct repository_item *item)
+{
+	struct http_response *response = call->response;
+	struct err err;
+
+	buf_clear(&response->body);
+	if (blob_read_all(call->v2->store, &item->blob, &response->body, &err) < 0) {
+		if (err.kind == ERR_NOT_FOUND) /* deleted since it was found */
+			v2_manifest_unknown(call);
+		else
+			v2_refuse_err(response, &err);
+		return;
+	}
+	http_add_header(response, "Content-Type", str_of(item->media_type));
+	v2_manifest_add_digest(response, "Docker-Content-Digest", &item->digest);
+}
+
+/* What the request's tag stands for. 1, 0, -1. */
+static int v2_manifest_find_tag(const struct v2_call *call, struct meta *meta, struct digest *out,
+				struct err *err)
+{
+	char reference[HOLDING_REFERENCE_MAX];
+	struct tag tag;
+	int found;
+
+	if (!holding_join(call->path.repository, call->path.reference, reference))
+		return 0;
+	found = tag_find_newest(meta, str_of(reference), &tag, err);
+	if (found == 1)
+		*out = *tag_digest(&tag);
+	return found;
+}
+
+static int v2_manifest_find(const struct v2_call *call, struct repository_item *out,
+			    struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest digest = call->path.digest;
+	int found = 1;
+
+	if (meta_begin(call->v2->store, META_READ, &meta, err) < 0)
+		return -1;
+	if (!call->path.by_digest)
+		found = v2_manifest_find_tag(call, meta, &digest, err);
+	return found == 1 ? repository_find(meta, call->path.repository, REPOSITORY_MANIFEST,
+					    &digest, out, err)
+			  : found;
+}
+
+static void v2_manifest_get(struct v2_call *call)
+{
+	struct repository_item item;
+	struct err err;
+	int found = v2_manifest_find(call, &item, &err);
+
+	if (found == 1)
+		v2_manifest_send(call, &item);
+	else if (found == 0)
+		v2_manifest_unknown(call);
+	else
+		v2_refuse_err(call->response, &err);
+}
+
+struct v2_untagging {
+	struct meta *meta;
+	const struct digest *digest;
+};
+
+static int v2_manifest_untag_one(void *ctx, struct str reference, const struct tag *tag,
+				 struct err *err)
+{
+	const struct v2_untagging *untagging = ctx;
+
+	if (!digest_equal(tag_digest(tag), untagging->digest))
+		return 0;
+	return tag_del_digest(untagging->meta, reference, untagging->digest, err) < 0 ? -1 : 0;
+}
+
+/* It, and all tags that stand for it. 1, 0 it was not there, -1. */
+static int v2_manifest_del_digest(const struct v2_call *call, struct meta *meta, struct err *err)
+{
+	struct v2_untagging untagging = {meta, &call->path.digest};
+	int found = repository_del(meta, call->path.repository, REPOSITORY_MANIFEST,
+				   &call->path.digest, err);
+
+	if (found == 1 && tag_each_in(meta, call->path.repository, STR(""), v2_manifest_untag_one,
+				      &untagging, err) < 0)
+		return -1;
+	return found;
+}
+
+static int v2_manifest_del_tag(const struct v2_call *call, struct meta *meta, struct err *err)
+{
+	char reference[HOLDING_REFERENCE_MAX];
+
+	if (!holding_join(call->path.repository, call->path.reference, reference))
+		return 0;
+	return tag_del(meta, str_of(reference), err);
+}
+
+static int v2_manifest_del(const struct v2_call *call, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	int found;
+
+	if (meta_begin(call->v2->store, META_WRITE, &meta, err) < 0)
+		return -1;
+	found = call->path.by_digest ? v2_manifest_del_digest(call, meta, err)
+				     : v2_manifest_del_tag(call, meta, err);
+	if (found <= 0)
+		return found;
+	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : 1;
+}
+
+static void v2_manifest_delete(struct v2_call *call)
+{
+	struct err err;
+	int found = v2_manifest_del(call, &err);
+
+	if (found == 1)
+		call->response->status = 202;
+	else if (found == 0)
+		v2_manifest_unknown(call);
+	else
+		v2_refuse_err(call->response, &err);
+}
+
+void v2_manifest_answer(struct v2_call *call)
+{
+	if (call->path.action == V2_PUSH)
+		v2_manifest_put(call);
+	else if (call->path.action == V2_DELETE)
+		v2_manifest_delete(call);
+	else
+		v2_manifest_get(call);
+}
