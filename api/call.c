@@ -108,3 +108,21 @@ int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **ou
 	*out = steal_ptr(&said);
 	return 0;
 }
+
+int call_registry(const struct cli *cli, const char *path, json_t **out, bool *out_more,
+		  struct err *err)
+{
+	AUTO(json) json_t *request = json_pack("{s:s}", "path", path);
+	AUTO(json) json_t *said = NULL;
+	const struct asker asker = {.worker_path = cli->puller_path, .cancel = cli->cancel};
+	json_t *answer;
+
+	if (call_find_daemon(cli, request, err) < 0 ||
+	    asker_call(&asker, "call", request, &said, err) < 0)
+		return call_refused(err);
+	if (json_need_object(said, "", "answer", &answer, err) < 0)
+		return -1;
+	*out_more = json_string_length(json_object_get(said, "link")) > 0;
+	*out = json_incref(answer);
+	return 0;
+}

@@ -33,5 +33,12 @@ struct call_spec {
 int call_daemon(const struct cli *cli, const struct call_spec *spec, json_t **out, struct err *err)
 	MUST_CHECK;
 
+/*
+ * The same for the daemon's registry: GET this path and query. *out_more: the
+ * list that it answers goes on.
+ */
+int call_registry(const struct cli *cli, const char *path, json_t **out, bool *out_more,
+		  struct err *err) MUST_CHECK;
+
 /* The role's whole run; its exit code. */
 int call_serve(void);

@@ -5,6 +5,7 @@
  *	{"method", "args", "token", "raw", "url" or "data"} -> what the daemon answered
  *	{..., "stream"}, without "args" -> the same: the body is read from WORK_FD_STREAM
  *	{..., "etag"} -> {"etag", "answer"}, which is none where it is still that one
+ *	{"path", "token", "url" or "data"} -> {"answer", "link"}: the registry's, and its Link
  */
 #include "api/call.h"
 #include "bake/wire.h"
@@ -29,6 +30,7 @@ struct caller {
 	struct buf answer; /* what was said, where it is not passed on */
 	bool raw;
 	bool tagged;        /* the answer's ETag is asked for */
+	bool linked;        /* and so is its Link */
 	struct err failure; /* of a callback */
 };
 
@@ -104,10 +106,12 @@ static int caller_set_url(struct caller *caller, struct err *err)
 {
 	auto_buf struct buf url = BUF_INIT(CALL_URL_MAX);
 	struct str base = STR("http://localhost");
-	struct str method;
+	struct str path = STR("");
+	struct str method = STR("");
 
 	if (json_get_string(caller->request, "", "url", &base, err) < 0 ||
-	    json_need_string(caller->request, "", "method", &method, err) < 0)
+	    json_get_string(caller->request, "", "path", &path, err) < 0 ||
+	    (path.len == 0 && json_need_string(caller->request, "", "method", &method, err) < 0))
 		return -1;
 	base = caller_use_socket(caller, base);
 	if (!str_starts(base, STR("http://")) && !str_starts(base, STR("https://")))
@@ -116,7 +120,8 @@ static int caller_set_url(struct caller *caller, struct err *err)
 			       STR_ARG(base));
 	while (base.len > 0 && base.ptr[base.len - 1] == '/')
 		base.len--;
-	if (buf_addf(&url, err, STR_FMT "/v1/" STR_FMT, STR_ARG(base), STR_ARG(method)) < 0)
+	if (buf_addf(&url, err, STR_FMT STR_FMT STR_FMT, STR_ARG(base),
+		     STR_ARG(path.len > 0 ? path : STR("/v1/")), STR_ARG(method)) < 0)
 		return -1;
 	(void)curl_easy_setopt(caller->easy, CURLOPT_URL, url.ptr);
 	return 0;
@@ -184,6 +189,9 @@ static int caller_set_body(struct caller *caller, struct err *err)
 
 	if (json_get_bool(caller->request, "", "stream", &stream, err) < 0)
 		return -1;
+	caller->linked = json_object_get(caller->request, "path") != NULL;
+	if (caller->linked)
+		return 0;
 	if (stream)
 		return caller_set_stream(caller, err);
 	if (json_need_object(caller->request, "", "args", &args, err) < 0 ||
@@ -232,18 +240,19 @@ static int caller_transfer(struct caller *caller, CURLcode *out, struct err *err
 	return 0;
 }
 
-/* The daemon's words, as our error. */
+/* The daemon's words, as our error; a registry's are in a list. */
 static int caller_refused(const struct caller *caller, long status, struct err *err)
 {
 	AUTO(json) json_t *value = NULL;
-	json_t *error = NULL;
+	const json_t *error = NULL;
 	struct str code = {0};
 	struct str message = {0};
 	struct err ignored;
 
-	if (json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, &value, &ignored) < 0 ||
-	    json_need_object(value, "", "error", &error, &ignored) < 0 ||
-	    json_need_string(error, "", "code", &code, &ignored) < 0 ||
+	if (json_parse(buf_str(&caller->answer), WIRE_PAYLOAD_MAX, &value, &ignored) == 0)
+		error = caller->linked ? json_array_get(json_object_get(value, "errors"), 0)
+				       : json_object_get(value, "error");
+	if (!json_is_object(error) || json_need_string(error, "", "code", &code, &ignored) < 0 ||
 	    json_need_string(error, "", "message", &message, &ignored) < 0)
 		return err_set(err, ERR_REMOTE, "the daemon answered with status %ld", status);
 	return err_set(err, err_kind_of(code.ptr, (int)status), STR_FMT, STR_ARG(message));
@@ -269,6 +278,18 @@ static int caller_parse_tagged(const struct caller *caller, bool known, json_t *
 		return -1;
 	(void)curl_easy_header(caller->easy, "ETag", 0, CURLH_HEADER, -1, &header);
 	*out = json_pack("{s:s, s:o}", "etag", header ? header->value : "", "answer", answer);
+	return 0;
+}
+
+static int caller_parse_linked(const struct caller *caller, json_t **out, struct err *err)
+{
+	struct curl_header *header = NULL;
+	json_t *answer;
+
+	if (caller_parse(caller, &answer, err) < 0)
+		return -1;
+	(void)curl_easy_header(caller->easy, "Link", 0, CURLH_HEADER, -1, &header);
+	*out = json_pack("{s:s, s:o}", "link", header ? header->value : "", "answer", answer);
 	return 0;
 }
 
@@ -301,6 +322,8 @@ static int caller_run(struct caller *caller, json_t **out, struct err *err)
 	status = caller_status(caller);
 	if (status / 100 != 2 && !(status == 304 && caller->tagged))
 		return caller_refused(caller, status, err);
+	if (caller->linked)
+		return caller_parse_linked(caller, out, err);
 	return caller->tagged ? caller_parse_tagged(caller, status == 304, out, err)
 			      : caller_parse(caller, out, err);
 }

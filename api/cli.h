@@ -81,6 +81,8 @@ extern const struct cli_command cli_copy;
 extern const struct cli_command cli_export;
 extern const struct cli_command cli_tag;
 extern const struct cli_command cli_images;
+extern const struct cli_command cli_ls;
+extern const struct cli_command cli_tags;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_history;
 extern const struct cli_command cli_logs;

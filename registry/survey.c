@@ -97,14 +97,19 @@ static int survey_next(struct survey *survey, const struct http_reply *response,
 	return buf_add(&survey->seen, buf_str(url), err) < 0 ? -1 : 1;
 }
 
-/* The first page's name behind "/v2/", or behind the repository. */
-static int survey_first(const struct survey_spec *spec, struct buf *out, struct err *err)
+/* The first page, behind the repository or "/v2/"; escaped, for which it has to be a URL. */
+static int survey_first(const struct survey_spec *spec, struct buf *out, const char **out_name,
+			struct err *err)
 {
+	static const char any[] = "http://registry/";
 	size_t n = spec->limit > 0 && spec->limit < SURVEY_PAGE ? spec->limit : SURVEY_PAGE;
 
-	if (buf_addf(out, err, "%s?n=%zu", spec->path.len > 0 ? "list" : "_catalog", n) < 0)
+	if (buf_addf(out, err, "%s%s?n=%zu", any, spec->path.len > 0 ? "list" : "_catalog", n) <
+		    0 ||
+	    (spec->after.len > 0 && url_add_query(out, "last", spec->after, err) < 0))
 		return -1;
-	return spec->after.len > 0 ? url_add_query(out, "last", spec->after, err) : 0;
+	*out_name = out->ptr + sizeof(any) - 1;
+	return 0;
 }
 
 /* One page; a try that broke leaves nothing of it. */
@@ -140,10 +145,9 @@ static int survey_list(struct survey *survey, struct err *err)
 					 .body = &body.sink};
 	int more = 1;
 
-	if (survey_first(survey->spec, &first, err) < 0)
+	if (survey_first(survey->spec, &first, &request.name, err) < 0)
 		return -1;
 	request.kind = survey->spec->path.len > 0 ? "tags" : NULL;
-	request.name = first.ptr;
 	while (more == 1) {
 		if (survey_ask(survey, &request, &page, &response, err) < 0)
 			return -1;

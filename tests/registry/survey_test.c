@@ -28,16 +28,22 @@ static void auto_list_release(struct list *list)
 }
 #define LIST_INIT(bench) ((struct list){(bench), BUF_INIT(BLOB_MAX), 0, 0})
 
-static int list_tags(struct list *list, size_t limit, struct err *err)
+static int list_tags_after(struct list *list, size_t limit, struct str after, struct err *err)
 {
 	const struct survey_spec spec = {.host = str_of(list->bench->host),
 					 .path = STR("acme/tool"),
+					 .after = after,
 					 .limit = limit,
 					 .user = list->bench->spec.user,
 					 .password = list->bench->spec.password,
 					 .cancel = &list->bench->cancel};
 
 	return survey_names(&spec, list_hear, list, err);
+}
+
+static int list_tags(struct list *list, size_t limit, struct err *err)
+{
+	return list_tags_after(list, limit, STR(""), err);
 }
 
 /* Three pages: by a path, by a query alone, and one without tags. */
@@ -70,6 +76,25 @@ static void pages_follow_their_links(void **state)
 	check_ok(list_tags(&list, 1, &err), &err); /* which is asked for, too */
 	assert_string_equal(list.text.ptr, "a ");
 	assert_int_equal(bench->server.requests, 4);
+}
+
+static void behind(void *ctx, const struct standin_request *request)
+{
+	struct bench *bench = ctx;
+
+	(void)snprintf(bench->seen, sizeof(bench->seen), "%s", request->target);
+	standin_answer(request, "200 OK", "", STR("{\"tags\":[\"d\"]}"));
+}
+
+static void a_list_may_begin_behind_a_name(void **state)
+{
+	struct bench *bench = *state;
+	AUTO(list) struct list list = LIST_INIT(bench);
+	struct err err = {0};
+
+	bench_open(bench, behind, NULL);
+	check_ok(list_tags_after(&list, 0, STR("c&n"), &err), &err);
+	assert_string_equal(bench->seen, "/v2/acme/tool/tags/list?n=1000&last=c%26n");
 }
 
 /* Each page of three leads to the next, and so again. */
@@ -273,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pages_follow_their_links),
+		TEST(a_list_may_begin_behind_a_name),
 		TEST(pages_that_lead_in_a_circle_have_an_end),
 		TEST(a_page_of_another_host_gets_no_password),
 		TEST(a_page_that_broke_is_asked_for_anew),
