@@ -117,14 +117,13 @@ static int agents_versions(struct call *call, struct err *err)
 }
 
 /* The agent's id by id or slug; whether an id exists is seen when its status is read. */
-static int agents_find_id(const struct call *call, char out[static ID_TEXT_MAX], struct err *err)
+static int agents_find_id(const struct call *call, struct meta *meta, char out[static ID_TEXT_MAX],
+			  struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
 	struct str name;
 	int found;
 
-	if (json_need_string(call->args, "", "id", &name, err) < 0 ||
-	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
+	if (json_need_string(call->args, "", "id", &name, err) < 0)
 		return -1;
 	found = agent_find_id(meta, name, out, err);
 	if (found == 0)
@@ -133,10 +132,22 @@ static int agents_find_id(const struct call *call, char out[static ID_TEXT_MAX],
 	return found < 0 ? -1 : 0;
 }
 
-static int agents_need_status(const struct call *call, const char *id, int64_t version,
-			      struct buf *out, char etag[static STATUS_ETAG_MAX], struct err *err)
+/* The same, in a snapshot that ends with it: for what changes the agent. */
+static int agents_read_id(const struct call *call, char out[static ID_TEXT_MAX], struct err *err)
 {
-	int found = queue_status(call->daemon->plane->queue, str_of(id), version, out, etag, err);
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
+		return -1;
+	return agents_find_id(call, meta, out, err);
+}
+
+static int agents_need_status(const struct call *call, struct meta *meta, const char *id,
+			      int64_t version, struct buf *out, char etag[static STATUS_ETAG_MAX],
+			      struct err *err)
+{
+	int found =
+		queue_status(call->daemon->plane->queue, meta, str_of(id), version, out, etag, err);
 
 	if (found != 0)
 		return found < 0 ? -1 : 0;
@@ -162,6 +173,7 @@ static int agents_read_wait(const struct call *call, int64_t *out, struct err *e
 static int agents_image_status(struct call *call, struct err *err)
 {
 	auto_buf struct buf body = BUF_INIT(STATUS_BODY_MAX);
+	AUTO(meta) struct meta *meta = NULL;
 	char id[ID_TEXT_MAX];
 	char etag[STATUS_ETAG_MAX];
 	char quoted[STATUS_ETAG_MAX + 2];
@@ -170,8 +182,10 @@ static int agents_image_status(struct call *call, struct err *err)
 	int64_t wait_s;
 
 	if (agents_read_version(call, &version, err) < 0 ||
-	    agents_read_wait(call, &wait_s, err) < 0 || agents_find_id(call, id, err) < 0 ||
-	    agents_need_status(call, id, version, &body, etag, err) < 0)
+	    agents_read_wait(call, &wait_s, err) < 0 ||
+	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
+	    agents_find_id(call, meta, id, err) < 0 ||
+	    agents_need_status(call, meta, id, version, &body, etag, err) < 0)
 		return -1;
 	(void)snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
 	if (wait_s > 0) {
@@ -226,7 +240,7 @@ static int agents_rebake(struct call *call, struct err *err)
 	char id[ID_TEXT_MAX];
 	int64_t from_step;
 
-	if (agents_find_id(call, id, err) < 0 || agents_read_step(call, id, &from_step, err) < 0 ||
+	if (agents_read_id(call, id, err) < 0 || agents_read_step(call, id, &from_step, err) < 0 ||
 	    queue_rebake(call->daemon->plane->queue, str_of(id), (size_t)from_step, &ticket, err) <
 		    0)
 		return -1;
@@ -238,13 +252,15 @@ static int agents_rebake(struct call *call, struct err *err)
 static int agents_rollback(struct call *call, struct err *err)
 {
 	auto_buf struct buf body = BUF_INIT(STATUS_BODY_MAX);
+	AUTO(meta) struct meta *meta = NULL;
 	char id[ID_TEXT_MAX];
 	char etag[STATUS_ETAG_MAX];
 	struct digest image;
 
-	if (agents_find_id(call, id, err) < 0 ||
+	if (agents_read_id(call, id, err) < 0 ||
 	    queue_rollback(call->daemon->plane->queue, str_of(id), &image, err) < 0 ||
-	    agents_need_status(call, id, 0, &body, etag, err) < 0)
+	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
+	    agents_need_status(call, meta, id, 0, &body, etag, err) < 0)
 		return -1;
 	http_set_body(call->response, "application/json", buf_str(&body));
 	return 0;

@@ -99,15 +99,11 @@ static int live_replace_locked(struct live *live, struct buf *out, char *etag, s
 	return 0;
 }
 
-int live_read(struct live *live, struct store *store, struct str agent_id, int64_t version,
+int live_read(struct live *live, struct meta *meta, struct str agent_id, int64_t version,
 	      struct buf *out, char etag[static STATUS_ETAG_MAX], struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
-	int found;
+	int found = status_read(meta, agent_id, version, out, etag, err);
 
-	if (meta_begin(store, META_READ, &meta, err) < 0)
-		return -1;
-	found = status_read(meta, agent_id, version, out, etag, err);
 	if (found != 1 || atomic_load(&live->shown) == 0)
 		return found;
 	lock_take(&live->lock);

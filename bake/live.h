@@ -23,8 +23,8 @@ int live_show(struct live *live, size_t place, const char *stored, const json_t 
 	      const struct status_progress *progress, struct err *err) MUST_CHECK;
 void live_hide(struct live *live, size_t place);
 
-/* As status_read(), in a snapshot of its own. */
-int live_read(struct live *live, struct store *store, struct str agent_id, int64_t version,
+/* As status_read(), with what is shown instead. */
+int live_read(struct live *live, struct meta *meta, struct str agent_id, int64_t version,
 	      struct buf *out, char etag[static STATUS_ETAG_MAX], struct err *err) MUST_CHECK;
 
 DEFINE_AUTO(live, struct live *, live_free);

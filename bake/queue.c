@@ -360,10 +360,10 @@ int queue_cancel(struct queue *queue, struct str bake_id, struct err *err)
 	return 0;
 }
 
-int queue_status(struct queue *queue, struct str agent_id, int64_t version, struct buf *out,
-		 char etag[static STATUS_ETAG_MAX], struct err *err)
+int queue_status(struct queue *queue, struct meta *meta, struct str agent_id, int64_t version,
+		 struct buf *out, char etag[static STATUS_ETAG_MAX], struct err *err)
 {
-	return live_read(queue->live, queue->options.store, agent_id, version, out, etag, err);
+	return live_read(queue->live, meta, agent_id, version, out, etag, err);
 }
 
 void queue_count(struct queue *queue, struct queue_counts *out)

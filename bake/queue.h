@@ -99,8 +99,8 @@ int queue_rollback(struct queue *queue, struct str agent_id, struct digest *out,
  * imageStatus's answer, with the progress of a running bake (live.h). Version 0
  * is the latest. 1, 0, -1.
  */
-int queue_status(struct queue *queue, struct str agent_id, int64_t version, struct buf *out,
-		 char etag[static STATUS_ETAG_MAX], struct err *err) MUST_CHECK;
+int queue_status(struct queue *queue, struct meta *meta, struct str agent_id, int64_t version,
+		 struct buf *out, char etag[static STATUS_ETAG_MAX], struct err *err) MUST_CHECK;
 
 struct queue_counts {
 	size_t waiting; /* for their turn or for another attempt */

@@ -35,7 +35,7 @@ static void read_into(struct store *store, struct live *live, int64_t version, s
 	*out = (struct answer){.body = BUF_INIT(STATUS_BODY_MAX)};
 	check_ok(meta_begin(store, META_READ, &meta, &err), &err);
 	assert_int_equal(
-		live ? live_read(live, store, STR(AGENT), version, &out->body, out->etag, &err)
+		live ? live_read(live, meta, STR(AGENT), version, &out->body, out->etag, &err)
 		     : status_read(meta, STR(AGENT), version, &out->body, out->etag, &err),
 		1);
 	check_ok(json_parse(buf_str(&out->body), STATUS_BODY_MAX, &out->parsed, &err), &err);

@@ -397,13 +397,15 @@ struct bakes_record workshop_wait(struct workshop *workshop, int agent, enum bak
 json_t *workshop_status(struct workshop *workshop, int agent, int64_t version)
 {
 	auto_buf struct buf body = BUF_INIT(STATUS_BODY_MAX);
+	AUTO(meta) struct meta *meta = NULL;
 	char etag[STATUS_ETAG_MAX];
 	json_t *status = NULL;
 	struct err err = {0};
 
-	assert_int_equal(
-		queue_status(workshop->queue, workshop_agent(agent), version, &body, etag, &err),
-		1);
+	check_ok(meta_begin(workshop->fixture->store, META_READ, &meta, &err), &err);
+	assert_int_equal(queue_status(workshop->queue, meta, workshop_agent(agent), version, &body,
+				      etag, &err),
+			 1);
 	check_ok(json_parse(buf_str(&body), STATUS_BODY_MAX, &status, &err), &err);
 	return status;
 }

@@ -92,13 +92,15 @@ static int plane_sync(struct plane *plane, struct str argument, struct buf *out,
 static int plane_status_of(struct plane *plane, struct str name, int64_t version, struct buf *out,
 			   struct err *err)
 {
+	AUTO(meta) struct meta *meta = NULL;
 	char id[ID_TEXT_MAX];
 	char etag[STATUS_ETAG_MAX];
 	int found;
 
-	if (plane_find(plane, name, id, err) < 0)
+	if (plane_find(plane, name, id, err) < 0 ||
+	    meta_begin(plane->store, META_READ, &meta, err) < 0)
 		return -1;
-	found = queue_status(plane->appended.queue, str_of(id), version, out, etag, err);
+	found = queue_status(plane->appended.queue, meta, str_of(id), version, out, etag, err);
 	return found == 0 ? err_set(err, ERR_NOT_FOUND, "no such version") : found;
 }
 
