@@ -115,26 +115,36 @@ static void blob_page_key_make(const struct digest *digest, uint64_t page,
 	out->page = htobe32((uint32_t)page);
 }
 
-int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
-		    uint64_t page, struct blob_ref *out, size_t *out_count, struct err *err)
+int blob_entry_view_page(const struct store_blobs *blobs, MDB_txn *txn,
+			 const struct blob_entry *entry, uint64_t page, struct str *out,
+			 struct err *err)
 {
 	uint64_t left = entry->chunks - page * BLOB_PAGE_REFS;
 	size_t count = left < BLOB_PAGE_REFS ? (size_t)left : BLOB_PAGE_REFS;
 	struct blob_page_key key;
-	struct str value;
 	int found;
 
 	blob_page_key_make(&entry->digest, page, &key);
 	found = db_get(&blobs->db, txn, blobs->pages, (struct str){(const char *)&key, sizeof(key)},
-		       &value, err);
+		       out, err);
 	if (found < 0)
 		return -1;
 	if (found == 0)
 		return blob_entry_bad(blobs, &entry->digest, "its list of chunks is missing", err);
-	if (value.len != count * sizeof(*out))
+	if (out->len != count * sizeof(struct blob_ref))
 		return blob_entry_bad(blobs, &entry->digest, "its list of chunks is damaged", err);
-	memcpy(out, value.ptr, value.len);
-	*out_count = count;
+	return 0;
+}
+
+int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
+		    uint64_t page, struct blob_ref *out, size_t *out_count, struct err *err)
+{
+	struct str refs;
+
+	if (blob_entry_view_page(blobs, txn, entry, page, &refs, err) < 0)
+		return -1;
+	memcpy(out, refs.ptr, refs.len);
+	*out_count = refs.len / sizeof(*out);
 	return 0;
 }
 

@@ -58,6 +58,11 @@ int blob_entry_page(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 		    uint64_t page, struct blob_ref *out, size_t *out_count, struct err *err)
 	MUST_CHECK;
 
+/* The same as it lies in the map, unaligned, for as long as txn: struct blob_ref after another. */
+int blob_entry_view_page(const struct store_blobs *blobs, MDB_txn *txn,
+			 const struct blob_entry *entry, uint64_t page, struct str *out,
+			 struct err *err) MUST_CHECK;
+
 /* Every chunk of the list, in order; ERR_CORRUPT as above. Non-zero from fn stops. */
 typedef int blob_list_each_fn(void *ctx, const struct blob_chunk *chunk, struct err *err);
 int blob_list_each(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
