@@ -5,7 +5,11 @@
  */
 #include "api/exchange_priv.h"
 
-#define EXCHANGE_BLOCK ((size_t)64 * 1024)    /* of a stream of known length */
+#define EXCHANGE_BLOCK ((size_t)64 * 1024) /* of a stream of known length */
+#define EXCHANGE_BLOCK_NEAR \
+	((size_t)112 * 1024) /* of what is copied from memory; below mmap's threshold */
+#define EXCHANGE_BLOCK_MANY ((size_t)16 * 1024) /* of each where many stream */
+#define EXCHANGE_MANY ((size_t)32)
 #define EXCHANGE_BLOCK_UNKNOWN ((size_t)1024) /* of others: in the connection's own memory */
 #define EXCHANGE_PIECE ((uint64_t)16 * 1024)  /* of those, as they are read */
 
@@ -13,6 +17,7 @@ static void exchange_stream_done(void *cls)
 {
 	struct exchange *exchange = cls;
 
+	atomic_fetch_sub(&exchange->server->sending, 1);
 	exchange_unref(exchange);
 }
 
@@ -37,12 +42,14 @@ static bool exchange_begin_read(struct exchange *exchange)
 	struct server *server = exchange->server;
 	struct feed *feed = &exchange->feed;
 	uint64_t length = exchange->response.stream_bytes;
-	uint64_t left = length == HTTP_BYTES_UNKNOWN ? EXCHANGE_PIECE : length - feed->at;
+	bool known = length != HTTP_BYTES_UNKNOWN;
+	uint64_t left = known ? length - feed->at : EXCHANGE_PIECE;
+	size_t piece = known && exchange->block < FEED_PIECE ? exchange->block : FEED_PIECE;
 
 	feed->over = feed->over || exchange->waiter.why == WATCH_STOP;
 	exchange->mark = watch_mark(server->watch);
 	atomic_fetch_add(&exchange->refs, 1);
-	if (feed_begin(feed, server->stream_pool, left < FEED_PIECE ? (size_t)left : FEED_PIECE))
+	if (feed_begin(feed, server->stream_pool, left < piece ? (size_t)left : piece))
 		return true;
 	exchange_unref(exchange);
 	return false;
@@ -57,17 +64,29 @@ static bool exchange_await_more(struct exchange *exchange)
 	return watch_park(exchange->server->watch, &exchange->waiter, exchange->mark);
 }
 
+/* What is at hand; else it is read, and comes back as 0. */
+static ssize_t exchange_take_near(struct exchange *exchange, char *out, size_t max)
+{
+	ssize_t n = feed_take_near(&exchange->feed, out, max);
+
+	if (n < 0 || (n == 0 && !exchange_begin_read(exchange)))
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	return n;
+}
+
 static ssize_t exchange_stream_read(void *cls, uint64_t at, char *out, size_t max)
 {
 	struct exchange *exchange = cls;
 	struct feed *feed = &exchange->feed;
+	ssize_t n;
 
 	(void)at;
 	while (exchange->waiter.why != WATCH_GONE) {
 		switch ((enum feed_state)atomic_load(&feed->state)) {
 		case FEED_IDLE:
-			if (!exchange_begin_read(exchange))
-				return MHD_CONTENT_READER_END_WITH_ERROR;
+			n = exchange_take_near(exchange, out, max);
+			if (n != 0)
+				return n;
 			break;
 		case FEED_READING:
 			if (exchange_await_job(exchange))
@@ -88,6 +107,18 @@ static ssize_t exchange_stream_read(void *cls, uint64_t at, char *out, size_t ma
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+/* Large where few stream, since each of them costs a system call or more. */
+static size_t exchange_block(const struct exchange *exchange, bool near, uint64_t length)
+{
+	size_t block = near ? EXCHANGE_BLOCK_NEAR : EXCHANGE_BLOCK;
+
+	if (exchange->request.method == HTTP_HEAD)
+		return 1;
+	if (atomic_load(&exchange->server->sending) > EXCHANGE_MANY)
+		block = EXCHANGE_BLOCK_MANY;
+	return length < block ? (size_t)length + 1 : block;
+}
+
 static struct MHD_Response *exchange_make_response(struct exchange *exchange)
 {
 	struct http_response *response = &exchange->response;
@@ -99,10 +130,13 @@ static struct MHD_Response *exchange_make_response(struct exchange *exchange)
 		exchange->waiter.why = WATCH_CHANGED;
 		exchange->feed =
 			(struct feed){.stream = response->stream, .read = exchange_has_piece};
+		atomic_fetch_add(&exchange->server->sending, 1);
+		exchange->block = !known ? EXCHANGE_BLOCK_UNKNOWN
+					 : exchange_block(exchange, response->stream->read_near,
+							  response->stream_bytes);
 		return MHD_create_response_from_callback(
-			known ? response->stream_bytes : MHD_SIZE_UNKNOWN,
-			known ? EXCHANGE_BLOCK : EXCHANGE_BLOCK_UNKNOWN, exchange_stream_read,
-			exchange, exchange_stream_done);
+			known ? response->stream_bytes : MHD_SIZE_UNKNOWN, exchange->block,
+			exchange_stream_read, exchange, exchange_stream_done);
 	}
 	/* The exchange, and with it the body, lives until the request is completed. */
 	return MHD_create_response_from_buffer(response->body.len, response->body.ptr,

@@ -28,6 +28,7 @@ struct server {
 	size_t door_count;
 	char said[256]; /* libmicrohttpd's own message, while a listener is started */
 	atomic_size_t requests;
+	atomic_size_t sending; /* answers that stream */
 	atomic_bool draining;
 	struct lock lock;
 	pthread_cond_t quiet; /* requests is 0, while draining */
@@ -58,6 +59,7 @@ struct exchange {
 	struct buf body;     /* gathered */
 	struct inlet *inlet; /* of a streamed body, else NULL */
 	struct feed feed;    /* of a streamed answer */
+	size_t block;        /* the bytes of it that are in memory at one time */
 	uint64_t mark;
 	size_t came; /* bytes of the body that nobody kept, or that came since the last deadline */
 	bool refused;

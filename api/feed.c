@@ -20,6 +20,16 @@ static void feed_run(struct pool_job *job)
 	feed->read(feed);
 }
 
+ssize_t feed_take_near(struct feed *feed, char *out, size_t max)
+{
+	ssize_t n = 0;
+
+	if (feed->stream->read_near)
+		n = feed->stream->read_near(feed->stream, feed->at, out, max);
+	feed->at += n > 0 ? (uint64_t)n : 0;
+	return n;
+}
+
 bool feed_begin(struct feed *feed, struct pool *pool, size_t max)
 {
 	feed->piece_max = max < FEED_PIECE ? max : FEED_PIECE;

@@ -4,7 +4,8 @@
  *
  * Whoever sends a stream serves others as well, and to read it may take its time:
  * a journal is searched, a log sifted. So a job of a pool reads a piece, and the
- * sender only copies from it. No more than one piece is in memory.
+ * sender only copies from it. No more than one piece is in memory. What a stream
+ * has at hand the sender takes by itself (feed_take_near()), without a piece.
  *
  *	state      who has it, and what is next
  *	IDLE       the sender's: feed_begin()
@@ -38,6 +39,12 @@ struct feed {
 	uint64_t at; /* bytes of the stream in front of the piece */
 	size_t taken;
 };
+
+/*
+ * While it is IDLE: how many bytes could be copied without a job; 0 for none, and
+ * -1 as the stream's read says.
+ */
+ssize_t feed_take_near(struct feed *feed, char *out, size_t max);
 
 /* Let a piece of at most max bytes be read. False: nobody can. */
 bool feed_begin(struct feed *feed, struct pool *pool, size_t max);

@@ -12,8 +12,9 @@
  * and a deadline, and is called once more when that topic has changed; with
  * `over` set when waiting has come to its end and it must answer now. A stream
  * waits in the same way. It is read by a thread that reads streams alone: it may
- * look for what it says, but other streams wait for it. A waiting request takes a
- * few KiB of memory.
+ * look for what it says, but other streams wait for it. What it has in memory it
+ * may give without that way round (read_near). A waiting request takes a few KiB
+ * of memory.
  *
  * Threads: the calls for one request never overlap; those for others do. By
  * terms.blocks a handler says that it may take its time (a commit, a body that
@@ -82,6 +83,12 @@ struct http_stream {
 	ssize_t (*read)(struct http_stream *stream, uint64_t at, char *out, size_t max, bool over,
 			struct http_wait *wait);
 	void (*close)(struct http_stream *stream);
+	/*
+	 * NULL, or the same for what is in memory already: called in the thread
+	 * that serves the connection, straight into what is sent. 0: it is not,
+	 * and read() is called.
+	 */
+	ssize_t (*read_near)(struct http_stream *stream, uint64_t at, char *out, size_t max);
 };
 #define HTTP_STREAM_END ((ssize_t)-2)
 

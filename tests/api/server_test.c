@@ -162,6 +162,18 @@ static ssize_t big_read(struct http_stream *stream, uint64_t at, char *out, size
 	return (ssize_t)max;
 }
 
+/* Every other MiB of it is at hand, though the last bytes of such a one are not. */
+static ssize_t near_read(struct http_stream *stream, uint64_t at, char *out, size_t max)
+{
+	const uint64_t unit = UINT64_C(1024) * 1024;
+	uint64_t left = unit - at % unit;
+
+	if (at / unit % 2 != 0 || left <= 100)
+		return 0;
+	return big_read(stream, at, out, left - 100 < max ? (size_t)(left - 100) : max, false,
+			NULL);
+}
+
 static void big_close(struct http_stream *stream)
 {
 	(void)stream;
@@ -205,7 +217,8 @@ static void answer_upload(struct http_request *request, struct http_response *ou
 static void answer(struct http_handler *handler, struct http_request *request,
 		   struct http_response *out)
 {
-	static struct http_stream big = {big_read, big_close};
+	static struct http_stream big = {big_read, big_close, NULL};
+	static struct http_stream near = {big_read, big_close, near_read};
 	struct bench *bench = container_of(handler, struct bench, handler);
 	struct words *words;
 
@@ -237,6 +250,9 @@ static void answer(struct http_handler *handler, struct http_request *request,
 		return;
 	} else if (str_equal(request->path, STR("/big"))) {
 		out->stream = &big;
+		out->stream_bytes = BIG_BYTES;
+	} else if (str_equal(request->path, STR("/near"))) {
+		out->stream = &near;
 		out->stream_bytes = BIG_BYTES;
 	} else {
 		http_set_body(out, "text/plain",
@@ -501,17 +517,12 @@ static void nothing_of_a_stream_is_sent_to_who_asks_for_its_head(void **state)
 	bench_close(&bench);
 }
 
-static void a_stream_of_known_length_is_whole(void **state)
+/* The answer's header, and then bytes that know where they stand. */
+static void take_big(int fd)
 {
 	static char piece[64 * 1024];
-	struct bench bench;
-	auto_close int fd = -1;
 	uint64_t at = 0;
 
-	(void)state;
-	bench_open(&bench, &(struct server_options){0});
-	fd = dial(&bench);
-	get(fd, "/big");
 	for (char end[4] = ""; memcmp(end, "\r\n\r\n", 4) != 0;) {
 		memmove(end, end + 1, 3);
 		assert_int_equal(recv(fd, end + 3, 1, 0), 1);
@@ -523,8 +534,42 @@ static void a_stream_of_known_length_is_whole(void **state)
 		for (ssize_t i = 0; i < n; i++, at++)
 			assert_int_equal(piece[i], 'a' + at % 26);
 	}
+}
+
+static void a_stream_of_known_length_is_whole(void **state)
+{
+	static const char *const paths[] = {"/big", "/near"};
+	struct bench bench;
+	auto_close int fd = -1;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	fd = dial(&bench);
+	for (size_t i = 0; i < 2; i++) {
+		get(fd, paths[i]);
+		take_big(fd);
+	}
 	get(fd, "/plain");
 	assert_true(hear(fd, "/plain"));
+	bench_close(&bench);
+}
+
+static void many_streams_at_once_are_whole_too(void **state)
+{
+	struct bench bench;
+	int fds[40]; /* more than have large blocks */
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < 40; i++) {
+		fds[i] = dial(&bench);
+		get(fds[i], i % 2 == 0 ? "/near" : "/big");
+	}
+	bench_await(&bench, &bench.asked, 40);
+	for (size_t i = 0; i < 20; i++)
+		take_big(fds[i]);
+	for (size_t i = 0; i < 40; i++) /* half of them leave in the middle */
+		assert_int_equal(close(fds[i]), 0);
 	bench_close(&bench);
 }
 
@@ -732,6 +777,7 @@ int main(void)
 		cmocka_unit_test(streams_that_search_hold_up_no_request),
 		cmocka_unit_test(nothing_of_a_stream_is_sent_to_who_asks_for_its_head),
 		cmocka_unit_test(a_stream_of_known_length_is_whole),
+		cmocka_unit_test(many_streams_at_once_are_whole_too),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(bodies_above_those_that_have_a_thread_wait_for_one),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
