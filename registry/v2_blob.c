@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/v2_blob.h"
+
+#include "layers/blob_part.h"
+#define LOG_MODULE "registry"
+#include "layers/base/log.h"
+#include "registry/repository.h"
+#include "registry/v2_range.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define V2_BLOB_TYPE "application/octet-stream" /* a layer's own is its manifest's to say */
+#define V2_BLOB_CACHE "private, max-age=31536000, immutable"
+#define V2_BLOB_RANGE_MAX ((size_t)80) /* "bytes " and three numbers */
+
+/* Bytes first to first + count of a blob, while they are sent. */
+struct v2_blob_stream {
+	struct http_stream stream;
+	struct blob_part part;
+	uint64_t first;
+	uint64_t count;
+};
+
+static ssize_t v2_blob_copy(struct http_stream *stream, uint64_t at, char *out, size_t max,
+			    enum blob_part_where where)
+{
+	struct v2_blob_stream *blob = container_of(stream, struct v2_blob_stream, stream);
+	uint64_t left = blob->count - at;
+	struct err err;
+	ssize_t n;
+
+	n = blob_part_read(&blob->part, blob->first + at, out, left < max ? (size_t)left : max,
+			   where, &err);
+	if (n < 0)
+		log_error("blob cut at=%" PRIu64 " why=\"%s\"", at, err.text);
+	return n;
+}
+
+static ssize_t v2_blob_read(struct http_stream *stream, uint64_t at, char *out, size_t max,
+			    bool over, struct http_wait *wait)
+{
+	ssize_t n = v2_blob_copy(stream, at, out, max, BLOB_PART_ANYWHERE);
+
+	(void)over; /* its length was said: it comes whole */
+	(void)wait;
+	return n == 0 ? HTTP_STREAM_END : n;
+}
+
+static ssize_t v2_blob_read_near(struct http_stream *stream, uint64_t at, char *out, size_t max)
+{
+	return v2_blob_copy(stream, at, out, max, BLOB_PART_IN_MEMORY);
+}
+
+static void v2_blob_close(struct http_stream *stream)
+{
+	free(container_of(stream, struct v2_blob_stream, stream));
+}
+
+static void v2_blob_add_headers(struct http_response *out, struct str digest)
+{
+	char etag[DIGEST_TEXT_MAX + 2];
+	int n = snprintf(etag, sizeof(etag), "\"" STR_FMT "\"", STR_ARG(digest));
+
+	http_add_header(out, "Docker-Content-Digest", digest);
+	http_add_header(out, "ETag", (struct str){etag, (size_t)n});
+	http_add_header(out, "Cache-Control", STR(V2_BLOB_CACHE));
+	http_add_header(out, "Accept-Ranges", STR("bytes"));
+}
+
+/* The Range that counts: of a GET, and not where If-Range names something else. */
+static const char *v2_blob_range(const struct http_request *request, struct str digest)
+{
+	const char *condition = http_find_header(request, "If-Range");
+	struct str tag = str_of(condition ? condition : "");
+
+	if (request->method != HTTP_GET)
+		return NULL;
+	if (condition && (tag.len != digest.len + 2 || tag.ptr[0] != '"' ||
+			  !str_starts(str_skip(tag, 1), digest) || tag.ptr[tag.len - 1] != '"'))
+		return NULL;
+	return http_find_header(request, "Range");
+}
+
+static bool v2_blob_is_known(const struct http_request *request, struct str digest)
+{
+	char etag[DIGEST_TEXT_MAX + 2];
+	int n = snprintf(etag, sizeof(etag), "\"" STR_FMT "\"", STR_ARG(digest));
+
+	return http_etag_matches(http_find_header(request, "If-None-Match"),
+				 (struct str){etag, (size_t)n});
+}
+
+static void v2_blob_refuse_range(struct http_response *out, uint64_t size)
+{
+	char text[V2_BLOB_RANGE_MAX];
+	int n = snprintf(text, sizeof(text), "bytes */%" PRIu64, size);
+
+	http_add_header(out, "Content-Range", (struct str){text, (size_t)n});
+	v2_refuse(out, 416, V2_RANGE_INVALID, "the blob has %" PRIu64 " bytes, and none of these",
+		  size);
+}
+
+static void v2_blob_send_part(struct http_response *out, const struct blob_part *part,
+			      const struct v2_range *range)
+{
+	struct v2_blob_stream *blob = malloc(sizeof(*blob));
+
+	if (!blob)
+		abort();
+	*blob = (struct v2_blob_stream){
+		.stream = {v2_blob_read, v2_blob_close, v2_blob_read_near},
+		.part = *part,
+		.first = range->first,
+		.count = range->count,
+	};
+	http_add_header(out, "Content-Type", STR(V2_BLOB_TYPE));
+	out->stream = &blob->stream;
+	out->stream_bytes = range->count;
+}
+
+static void v2_blob_send_found(struct v2_call *call, const struct blob_part *part,
+			       struct str digest)
+{
+	struct http_response *out = call->response;
+	char text[V2_BLOB_RANGE_MAX];
+	struct v2_range range;
+	int partial;
+	int n;
+
+	v2_blob_add_headers(out, digest);
+	if (v2_blob_is_known(call->request, digest)) {
+		out->status = 304;
+		return;
+	}
+	partial = v2_range_parse(v2_blob_range(call->request, digest), part->size, &range);
+	if (partial < 0) {
+		v2_blob_refuse_range(out, part->size);
+		return;
+	}
+	if (partial > 0) {
+		n = snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			     range.first, range.first + range.count - 1, part->size);
+		http_add_header(out, "Content-Range", (struct str){text, (size_t)n});
+		out->status = 206;
+	}
+	v2_blob_send_part(out, part, &range);
+}
+
+static void v2_blob_refuse(struct v2_call *call)
+{
+	v2_refuse(call->response, 404, V2_BLOB_UNKNOWN, "this repository has no such blob");
+}
+
+void v2_blob_send(struct v2_call *call, const struct digest *digest, const struct digest *blob)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct blob_part part;
+	struct err err;
+	int found = blob_part_open(call->v2->store, blob, &part, &err);
+
+	if (found < 0)
+		v2_refuse_err(call->response, &err);
+	else if (found == 0)
+		v2_blob_refuse(call);
+	else
+		v2_blob_send_found(call, &part, str_of(digest_format(digest, text)));
+}
+
+static int v2_blob_find(const struct v2_call *call, struct repository_item *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(call->v2->store, META_READ, &meta, err) < 0)
+		return -1;
+	return repository_find(meta, call->path.repository, REPOSITORY_BLOB, &call->path.digest,
+			       out, err);
+}
+
+void v2_blob_answer(struct v2_call *call)
+{
+	struct repository_item item;
+	struct err err;
+	int found = v2_blob_find(call, &item, &err);
+
+	if (found < 0) {
+		v2_refuse_err(call->response, &err);
+		return;
+	}
+	if (found == 0) {
+		v2_blob_refuse(call);
+		return;
+	}
+	/* Who asks whether it is there may go on to name it, and need not send it again. */
+	if (call->request->method == HTTP_HEAD)
+		repository_note(call->v2->store, &item);
+	v2_blob_send(call, &item.digest, &item.blob);
+}
