@@ -345,49 +345,53 @@ int repository_each_in(struct meta *meta, struct str repository, enum repository
 			 err);
 }
 
-struct repository_next {
-	char name[REPOSITORY_NAME_MAX + 1];
-};
-
 static int repository_take_name(void *ctx, struct str key, const json_t *value, struct err *err)
 {
-	struct repository_next *next = ctx;
 	struct str name;
 
 	(void)value;
 	if (!str_cut(&key, '!', &name) || name.len > REPOSITORY_NAME_MAX)
-		return err_set(err, ERR_CORRUPT, "repositories: " STR_FMT " is no key",
-			       STR_ARG(key));
-	(void)snprintf(next->name, sizeof(next->name), STR_FMT, STR_ARG(name));
+		return err_set(err, ERR_CORRUPT, "repositories: a key is none");
+	(void)snprintf(ctx, REPOSITORY_NAME_MAX + 1, STR_FMT, STR_ARG(name));
 	return 1;
 }
 
-/* The name that comes next, in place. 1, 0 at the end, -1. */
-static int repository_next(struct meta *meta, struct repository_next *next, struct err *err)
+int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX + 1],
+			 struct err *err)
 {
 	char after[REPOSITORY_PREFIX_MAX];
 
 	/* '~' comes behind each letter */
-	(void)snprintf(after, sizeof(after), "%s%s", next->name, next->name[0] ? "!~" : "");
+	(void)snprintf(after, sizeof(after), "%s%s", name, name[0] ? "!~" : "");
 	return meta_each_after(meta, REPOSITORY_TABLE, STR(""), str_of(after), repository_take_name,
-			       next, err);
+			       name, err);
 }
 
 int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,
 			 struct err *err)
 {
-	struct repository_next next;
+	char name[REPOSITORY_NAME_MAX + 1];
 	int more;
 
-	(void)snprintf(next.name, sizeof(next.name), STR_FMT, STR_ARG(after));
-	while ((more = repository_next(meta, &next, err)) == 1) {
-		int exists = repository_exists(meta, str_of(next.name), err);
-		int result = exists == 1 ? fn(ctx, str_of(next.name), err) : exists;
+	(void)snprintf(name, sizeof(name), STR_FMT, STR_ARG(after));
+	while ((more = repository_next_name(meta, name, err)) == 1) {
+		int exists = repository_exists(meta, str_of(name), err);
+		int result = exists == 1 ? fn(ctx, str_of(name), err) : exists;
 
 		if (result != 0)
 			return result;
 	}
 	return more;
+}
+
+int repository_has_referrer(struct meta *meta, struct str repository, const struct digest *subject,
+			    const struct digest *digest, struct err *err)
+{
+	struct repository_key key;
+
+	if (repository_referrer_key(repository, subject, digest, &key, err) < 0)
+		return -1;
+	return meta_has(meta, REPOSITORY_TABLE, str_of(key.text), err);
 }
 
 struct repository_referrers {

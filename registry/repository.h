@@ -83,6 +83,14 @@ typedef int repository_name_fn(void *ctx, struct str name, struct err *err);
 int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,
 			 struct err *err) MUST_CHECK;
 
+/* The next name behind this one, in place, also of a repository without a manifest. 1, 0, -1. */
+int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX + 1],
+			 struct err *err) MUST_CHECK;
+
+/* Whether a manifest's own record says that it is about this one. 1, 0, -1. */
+int repository_has_referrer(struct meta *meta, struct str repository, const struct digest *subject,
+			    const struct digest *digest, struct err *err) MUST_CHECK;
+
 /*
  * The manifests that are about this one, as the referrers API describes them,
  * in the order of their digests; behind `after`, where it is not NULL.

@@ -4,7 +4,10 @@
 
 #include "registry/manifest.h"
 #include "registry/v2_blob.h"
+#include "registry/v2_catalog.h"
 #include "registry/v2_manifest.h"
+#include "registry/v2_referrers.h"
+#include "registry/v2_tags.h"
 
 #include <stdio.h>
 
@@ -30,7 +33,8 @@ static void v2_answer_blob(struct v2_call *call)
 
 /* What has no row here is refused. */
 static v2_answer_fn *const v2_answers[V2_KINDS] = {
-	[V2_PING] = v2_answer_ping,
+	[V2_PING] = v2_answer_ping,         [V2_CATALOG] = v2_catalog_answer,
+	[V2_TAGS] = v2_tags_answer,         [V2_REFERRERS] = v2_referrers_answer,
 	[V2_MANIFEST] = v2_manifest_answer,
 	[V2_BLOB] = v2_answer_blob,
 };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/v2_tags.h"
+
+#include "registry/holding.h"
+#include "registry/tag.h"
+#include "registry/v2_page.h"
+
+struct v2_tags {
+	const struct v2_call *call;
+	struct v2_page page;
+	size_t count;
+	char last[HOLDING_TAG_MAX + 1]; /* that is listed */
+	bool more;
+};
+
+/* A tag of several platforms comes once for each. Tags need no escapes. */
+static int v2_tags_add(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+{
+	struct v2_tags *tags = ctx;
+	struct str repository;
+	struct str name;
+
+	(void)tag;
+	if (!holding_split(reference, &repository, &name) || name.len > HOLDING_TAG_MAX ||
+	    (tags->count > 0 && str_equal(name, str_of(tags->last))))
+		return 0;
+	tags->more = tags->count == tags->page.max;
+	if (tags->more)
+		return 1;
+	memcpy(tags->last, name.ptr, name.len);
+	tags->last[name.len] = '\0';
+	return buf_addf(&tags->call->response->body, err, "%s\"%s\"", tags->count++ > 0 ? "," : "",
+			tags->last);
+}
+
+static int v2_tags_list(struct v2_tags *tags, struct meta *meta, struct err *err)
+{
+	struct buf *body = &tags->call->response->body;
+	struct str repository = tags->call->path.repository;
+
+	buf_clear(body);
+	if (buf_addf(body, err, "{\"name\":\"" STR_FMT "\",\"tags\":[", STR_ARG(repository)) < 0 ||
+	    tag_each_in(meta, repository, tags->page.last, v2_tags_add, tags, err) < 0)
+		return -1;
+	return buf_add(body, STR("]}\n"), err);
+}
+
+/* 1 listed, 0 there is no such repository, -1. */
+static int v2_tags_read(struct v2_tags *tags, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	int exists;
+
+	if (meta_begin(tags->call->v2->store, META_READ, &meta, err) < 0)
+		return -1;
+	exists = repository_exists(meta, tags->call->path.repository, err);
+	if (exists <= 0)
+		return exists;
+	return v2_tags_list(tags, meta, err) < 0 ? -1 : 1;
+}
+
+void v2_tags_answer(struct v2_call *call)
+{
+	struct v2_tags tags = {.call = call};
+	struct err err;
+	int found;
+
+	if (v2_page_read(call, &tags.page) < 0)
+		return;
+	found = v2_tags_read(&tags, &err);
+	if (found < 0) {
+		v2_refuse_err(call->response, &err);
+	} else if (found == 0) {
+		v2_refuse(call->response, 404, V2_NAME_UNKNOWN, "no repository " STR_FMT,
+			  STR_ARG(call->path.repository));
+	} else {
+		http_add_header(call->response, "Content-Type", STR("application/json"));
+		if (tags.more && tags.count > 0)
+			v2_page_link(call, &tags.page, str_of(tags.last), STR(""));
+	}
+}
