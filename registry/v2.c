@@ -4,6 +4,7 @@
 
 #include "registry/manifest.h"
 #include "registry/v2_blob.h"
+#include "registry/v2_blob_delete.h"
 #include "registry/v2_catalog.h"
 #include "registry/v2_manifest.h"
 #include "registry/v2_referrers.h"
@@ -16,11 +17,6 @@ static void v2_answer_ping(struct v2_call *call)
 	http_set_body(call->response, "application/json", STR("{}"));
 }
 
-static void v2_answer_nothing(struct v2_call *call)
-{
-	v2_refuse(call->response, 405, V2_UNSUPPORTED, "this registry cannot do that");
-}
-
 typedef void v2_answer_fn(struct v2_call *call);
 
 static void v2_answer_blob(struct v2_call *call)
@@ -28,15 +24,14 @@ static void v2_answer_blob(struct v2_call *call)
 	if (call->path.action == V2_PULL)
 		v2_blob_answer(call);
 	else
-		v2_answer_nothing(call);
+		v2_blob_delete(call);
 }
 
 /* What has no row here is refused. */
 static v2_answer_fn *const v2_answers[V2_KINDS] = {
 	[V2_PING] = v2_answer_ping,         [V2_CATALOG] = v2_catalog_answer,
 	[V2_TAGS] = v2_tags_answer,         [V2_REFERRERS] = v2_referrers_answer,
-	[V2_MANIFEST] = v2_manifest_answer,
-	[V2_BLOB] = v2_answer_blob,
+	[V2_MANIFEST] = v2_manifest_answer, [V2_BLOB] = v2_answer_blob,
 };
 
 void v2_terms(const struct v2_call *call, struct http_terms *out)
@@ -63,7 +58,7 @@ void v2_answer(struct v2_call *call)
 	else if (answer)
 		answer(call);
 	else
-		v2_answer_nothing(call);
+		v2_refuse(call->response, 405, V2_UNSUPPORTED, "this registry cannot do that");
 }
 
 struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX])

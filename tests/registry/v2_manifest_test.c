@@ -313,6 +313,26 @@ static void a_deleted_manifest_takes_its_tags_along(void **state)
 	}
 }
 
+static void a_deleted_blob_is_nobodys(void **state)
+{
+	for (size_t i = 0; i < 2; i++) {
+		auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+		struct stock stock = v2_stock_blob(&desk, "a", "x", v2_both[i]);
+		char target[512];
+		char other[512];
+
+		(void)v2_stock_blob(&desk, "b", "x", v2_both[i]);
+		(void)snprintf(target, sizeof(target), "/v2/a/blobs/%s", stock.name);
+		(void)snprintf(other, sizeof(other), "/v2/b/blobs/%s", stock.name);
+		assert_int_equal(v2_get(&desk, target), 200);
+		assert_int_equal(v2_ask(&desk, HTTP_DELETE, target, NULL, STR("")), 202);
+		(void)v2_ask(&desk, HTTP_DELETE, target, NULL, STR(""));
+		v2_check_refused(&desk, 404, "BLOB_UNKNOWN");
+		assert_int_equal(v2_get(&desk, target), 404);
+		assert_int_equal(v2_get(&desk, other), 200);
+	}
+}
+
 static int images_of(struct store *store, const char *reference, struct tag *out)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -391,6 +411,7 @@ int main(void)
 		TEST(data_must_be_what_it_stands_for),
 		TEST(a_deleted_tag_leaves_its_manifest),
 		TEST(a_deleted_manifest_takes_its_tags_along),
+		TEST(a_deleted_blob_is_nobodys),
 		TEST(what_is_pushed_is_an_image_here),
 		TEST(what_is_tagged_here_is_served),
 	};
