@@ -27,8 +27,9 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 	bool strayed;
 	int result = remote_try(remote, http, &request, &response, &strayed, err);
 
+	/* Who is silent now would be so again. */
 	if (result < 0)
-		return response.worth_retrying ? 0 : -1;
+		return response.worth_retrying && err->kind != ERR_TIMEOUT ? 0 : -1;
 	if (response.status == 200)
 		return digest_parse(http_header(&response, "Docker-Content-Digest"), out,
 				    &ignored) == 0 &&
@@ -233,7 +234,7 @@ int fetch_blob(struct remote *remote, struct http *http, const struct descriptor
 		if (result != 0)
 			return result < 0 ? -1 : 0;
 		if (body.done - before >= FETCH_PROGRESS_BYTES)
-			retry.failures = 0;
+			retry_forget(&retry);
 		if (retry_wait(&retry, http, response.retry_after_ms, err) < 0)
 			return -1;
 		log_debug("blob is continued digest=%s at=%" PRIu64, name, body.done);

@@ -13,6 +13,7 @@
  * Authorization to another host, and lead from HTTPS to plain HTTP only for
  * what is asked for by its digest. 408, 429, 5xx and broken connections are
  * retried with backoff (PULL_TRIES), by a closed Range once bytes were received.
+ * Who is silent is asked once more at most: the caller waits better than a pull.
  *
  * Errors: ERR_NOT_FOUND (name or tag), ERR_UNAUTHORIZED, ERR_DENIED,
  * ERR_BUSY (429), ERR_REMOTE (it misbehaves), ERR_CORRUPT (bytes are not what their digest

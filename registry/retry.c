@@ -26,6 +26,8 @@ int retry_wait(struct retry *retry, const struct http *http, int64_t after_ms, s
 	int64_t base = retry->base_ms > 0 ? retry->base_ms : RETRY_BASE_MS;
 	int64_t ms = retry_jitter(base << (retry->failures < 8 ? retry->failures : 8));
 
+	if (err->kind == ERR_TIMEOUT && ++retry->timeouts >= RETRY_TIMEOUTS)
+		return -1;
 	if (++retry->failures >= retry->tries)
 		return -1;
 	if (after_ms > ms)

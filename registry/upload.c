@@ -388,7 +388,7 @@ static int upload_run(struct upload *upload, struct err *err)
 		if (result != 0)
 			return result < 0 ? -1 : 0;
 		if (upload->kept > before && upload->kept - before >= UPLOAD_PROGRESS_BYTES)
-			retry.failures = 0;
+			retry_forget(&retry);
 		if (retry_wait(&retry, upload->http, upload->response.retry_after_ms, err) < 0)
 			return -1;
 		result = upload_is_held(upload->remote, upload->http, &upload->spec->digest,

@@ -96,6 +96,18 @@ registry_server=${servers[-1]}
 base 1
 begin
 
+# A registry that accepts and says nothing, which takes its time.
+silent_port=$(free_port)
+setpriv --pdeathsig TERM python3 -uc 'import socket, sys
+server, came = socket.create_server(("127.0.0.1", int(sys.argv[1]))), []
+while True:
+	came.append(server.accept())
+	print("came")' "$silent_port" >"$work/silent.log" &
+servers+=($!)
+silence_listens() { bash -c "exec 3<>/dev/tcp/127.0.0.1/$silent_port" 2>/dev/null; }
+wait_for 60 silence_listens
+call agents.sync "$(agent silent "127.0.0.1:$silent_port/base:1" '' 'ENV A=1')" >/dev/null
+
 # When somebody asks.
 call agents.sync "$(agent bot "$registry/base:1" '0 3 * * *' 'ENV A=1' 'RUN wget -q -O /got http://files.test/moves' \
 	'RUN echo "made of base $BASE and content $(cat /got)" >/made')" >/dev/null
@@ -150,6 +162,12 @@ same "as does a base that is gone" "$(status_of bot '[.status, .digest, .rebake.
 mv "$work/lost" "$work/registry/docker/registry/v2/repositories/base"
 
 # What fails in passing is tried again.
+wait_for 120 is silent '.phase == "waiting"'
+same "who waits for a silent registry is told so, and keeps no other waiting" \
+	"$(status_of silent '[.status, .attempt, .error.code, .error.terminal, has("retryAt")]')" '["baking",1,"TimedOut",false,true]'
+same "it was asked once" "$(grep -c came "$work/silent.log")" 2 # and by us
+call bakes.cancel "{\"id\":\"$(ask '/v1/bakes.list?agentId=silent' | head -n -1 | jq -r '.items[0].id')\"}" >/dev/null
+check "and what waits for it is cancelled" wait_for 60 is silent '.status == "failed"'
 base 3
 echo 4 >"$work/served/moves"
 kill "$registry_server"

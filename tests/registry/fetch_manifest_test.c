@@ -267,6 +267,23 @@ static void head_that_is_not_answered_is_a_miss(void **state)
 	}
 }
 
+static void is_silent(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_await_goodbye(request);
+}
+
+static void head_that_meets_silence_is_in_vain(void **state)
+{
+	struct bench *bench = *state;
+	struct digest digest;
+	struct err err = {0};
+
+	bench->spec.stall_ms = 100;
+	bench_open(bench, is_silent, NULL);
+	check_err(fetch_head(bench->remote, bench->http, "1.0", &digest, &err), &err, ERR_TIMEOUT);
+}
+
 static void nobody_listens(void **state)
 {
 	struct bench *bench = *state;
@@ -295,6 +312,7 @@ int main(void)
 		TEST(what_is_not_there_is_not_found),
 		TEST(head_gives_the_digest),
 		TEST(head_that_is_not_answered_is_a_miss),
+		TEST(head_that_meets_silence_is_in_vain),
 		TEST(nobody_listens),
 	};
 

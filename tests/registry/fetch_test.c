@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a registry should not do to a blob, done by a stand-in: see standin.h. */
 #include "layers/base/clock.h"
+#include "registry/retry_priv.h"
 #include "tests/registry/fetch_bench.h"
 
 #include <stdio.h>
@@ -248,8 +249,26 @@ static void a_silent_server_is_given_up(void **state)
 	bench_open(bench, says_nothing, NULL);
 	check_err(bench_blob(bench, &err), &err, ERR_TIMEOUT);
 	standin_stop(&bench->server);
-	assert_int_equal(atomic_load(&bench->server.clients),
-			 4); /* a slow one may not come to ask */
+	assert_int_equal(atomic_load(&bench->server.clients), RETRY_TIMEOUTS);
+}
+
+static void is_silent_once(void *ctx, const struct standin_request *request)
+{
+	if (request->number == 1)
+		standin_await_goodbye(request);
+	else
+		say_whole(ctx, request);
+}
+
+static void after_one_silence_there_is_another_try(void **state)
+{
+	struct bench *bench = *state;
+	struct err err = {0};
+
+	bench->spec.stall_ms = 1000; /* the second try has to be done in time */
+	bench_open(bench, is_silent_once, NULL);
+	check_ok(bench_blob(bench, &err), &err);
+	check_whole(bench);
 }
 
 static void drips(void *ctx, const struct standin_request *request)
@@ -323,6 +342,7 @@ int main(void)
 		TEST(a_blob_without_end_is_cut_off),
 		TEST(bytes_are_taken_as_they_come),
 		TEST(a_silent_server_is_given_up),
+		TEST(after_one_silence_there_is_another_try),
 		TEST(a_body_that_stalls_is_given_up),
 		TEST(a_cancel_ends_a_wait_at_once),
 		TEST(headers_have_a_ceiling),
