@@ -239,22 +239,22 @@ static int config_read_limits(const json_t *document, struct config *out, struct
 }
 
 /* HOST[:PORT][/PATH] behind the scheme: what stands before a repository's path. */
-static int config_read_place(const char *url, struct config_mirror *out, struct err *err)
+static int config_read_place(const char *url, struct str *out, bool *out_plain, struct err *err)
 {
 	auto_buf struct buf probe = BUF_INIT(CONFIG_PLACE_MAX);
 	struct str rest = str_of(url);
 	struct str host;
 	struct reference reference;
 
-	out->plain_http = str_starts(rest, STR("http://"));
-	if (!out->plain_http && !str_starts(rest, STR("https://")))
+	*out_plain = str_starts(rest, STR("http://"));
+	if (!*out_plain && !str_starts(rest, STR("https://")))
 		return err_set(err, ERR_INVALID, "expected http:// or https://, found %s", url);
-	rest = str_skip(rest, out->plain_http ? strlen("http://") : strlen("https://"));
+	rest = str_skip(rest, *out_plain ? strlen("http://") : strlen("https://"));
 	while (rest.len > 0 && rest.ptr[rest.len - 1] == '/')
 		rest.len--;
-	out->place = rest;
+	*out = rest;
 	(void)str_cut(&rest, '/', &host);
-	if (buf_addf(&probe, err, STR_FMT "/x", STR_ARG(out->place)) < 0 ||
+	if (buf_addf(&probe, err, STR_FMT "/x", STR_ARG(*out)) < 0 ||
 	    reference_parse(buf_str(&probe), &reference, err) < 0)
 		return err_ctx(err, "%s", url);
 	if (reference.kind != REFERENCE_REGISTRY || !str_equal(reference.host, host))
@@ -273,7 +273,7 @@ static int config_add_mirror(struct config *out, const char *host, const json_t 
 	if (!json_is_string(url))
 		return err_set(err, ERR_INVALID, "expected a string, found %s",
 			       json_type_name(json_typeof(url)));
-	if (config_read_place(json_string_value(url), &mirror, err) < 0)
+	if (config_read_place(json_string_value(url), &mirror.place, &mirror.plain_http, err) < 0)
 		return -1;
 	out->mirrors = array_grow(out->mirrors, out->mirror_count, sizeof(*out->mirrors));
 	out->mirrors[out->mirror_count++] = mirror;
@@ -328,16 +328,20 @@ static int config_read_upstream(const char *host, json_t *value, struct config_u
 				struct err *err)
 {
 	char path[SCHEMA_PATH_MAX];
+	const char *url = NULL;
 
 	(void)snprintf(path, sizeof(path), "mirror.upstreams.%s", host);
 	out->host = host;
+	out->tag_ttl_ms = -1;
 	if (config_check_member(value, upstream_keys, path, err) < 0 ||
-	    config_text(value, path, "url", &out->url, err) < 0 ||
+	    config_text(value, path, "url", &url, err) < 0 ||
 	    config_number(value, path, "tagTtlMs", CONFIG_MS_MAX, &out->tag_ttl_ms, err) < 0)
 		return -1;
 	config_size(value, "maxBytes", &out->max_bytes);
-	if (!out->url)
+	if (!url)
 		return err_set(err, ERR_INVALID, "%s: it needs a url", path);
+	if (config_read_place(url, &out->place, &out->plain_http, err) < 0)
+		return err_ctx(err, "%s.url", path);
 	return 0;
 }
 

@@ -45,9 +45,10 @@ struct config_mirror {
 /* What the daemon's own mirror stands before. */
 struct config_upstream {
 	const char *host;
-	const char *url;
-	int64_t tag_ttl_ms; /* 0 where it is not said, here and below */
-	uint64_t max_bytes;
+	struct str place; /* of its url, as a mirror's */
+	bool plain_http;
+	int64_t tag_ttl_ms; /* -1 where it is not said */
+	uint64_t max_bytes; /* 0 where it is not said */
 };
 
 /* One that a daemon's bakes may ask for: of file and env one is set. */

@@ -20,6 +20,7 @@
 #include "api/ready.h"
 #include "api/routes.h"
 #include "api/settings.h"
+#include "api/upstreams.h"
 #include "layers/base/hold.h"
 #define LOG_MODULE "api"
 #include "layers/base/log.h"
@@ -184,6 +185,7 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	log_info("stopping");
 	end_ms = clock_monotonic_ms() + grace_ms;
 	if (server_drain(daemon->server, grace_ms)) {
+		mirror_close(daemon->v2.mirror);
 		plane_stop(daemon->plane, end_ms - clock_monotonic_ms());
 		log_info("stopped");
 		return 0;
@@ -254,6 +256,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	metrics_add_source(daemon.metrics, plane_metrics, &plane);
 	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
 	    server_new(&options, &daemon.server, err) < 0 ||
+	    upstreams_open(cli, daemon.store, daemon.server, &daemon.v2.mirror, err) < 0 ||
 	    plane_start(&plane, cli, daemon.store, daemon.server, err) < 0)
 		return -1;
 	result = daemon_serve(&daemon, grace_ms, err);

@@ -8,12 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* All of them, always: registries answer 404 for a type that is not listed. */
-#define FETCH_ACCEPT                                                                              \
-	MEDIA_OCI_MANIFEST ", " MEDIA_OCI_INDEX ", " MEDIA_DOCKER_MANIFEST ", " MEDIA_DOCKER_LIST \
-			   ", application/vnd.docker.distribution.manifest.v1+prettyjws, "        \
-			   "application/vnd.docker.distribution.manifest.v1+json, */*"
-
 int fetch_head(struct remote *remote, struct http *http, const char *name, struct digest *out,
 	       struct err *err)
 {
@@ -39,8 +33,7 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 	return strayed || (response.status != 404 && response.status != 401) ? 0 : -1;
 }
 
-/* Without its parameters: "; charset=utf-8" says nothing about JSON. */
-static struct str media_type_of(const struct http_reply *response)
+struct str fetch_media_type(const struct http_reply *response)
 {
 	struct str type = http_header(response, "Content-Type");
 	const char *end = type.len ? memchr(type.ptr, ';', type.len) : NULL;
@@ -52,12 +45,11 @@ static struct str media_type_of(const struct http_reply *response)
 	return type;
 }
 
-/* The registry's headers have to agree with the manifest's bytes. */
-static int fetch_check_manifest(const struct http_reply *response, struct str text,
-				const struct digest *digest, struct err *err)
+int fetch_check_manifest(const struct http_reply *response, struct str text,
+			 const struct digest *digest, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
-	struct str sent = media_type_of(response);
+	struct str sent = fetch_media_type(response);
 	struct digest claimed;
 	struct str inner;
 	struct err ignored;

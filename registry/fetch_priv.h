@@ -15,6 +15,12 @@
 /* A try that received so much starts the count of failures anew. */
 #define FETCH_PROGRESS_BYTES ((uint64_t)1024 * 1024)
 
+/* All of them, always: registries answer 404 for a type that is not listed. */
+#define FETCH_ACCEPT                                                                              \
+	MEDIA_OCI_MANIFEST ", " MEDIA_OCI_INDEX ", " MEDIA_DOCKER_MANIFEST ", " MEDIA_DOCKER_LIST \
+			   ", application/vnd.docker.distribution.manifest.v1+prettyjws, "        \
+			   "application/vnd.docker.distribution.manifest.v1+json, */*"
+
 /*
  * Ask what a tag (or digest) stands for. 1 and its digest; 0 where the registry
  * does not answer that question, and the manifest has to be got; -1.
@@ -36,3 +42,10 @@ int fetch_manifest(struct remote *remote, struct http *http, const char *name, s
  */
 int fetch_blob(struct remote *remote, struct http *http, const struct descriptor *blob,
 	       struct sink *out, struct err *err) MUST_CHECK;
+
+/* The type of an answer, without parameters: "; charset=utf-8" says nothing about JSON. */
+struct str fetch_media_type(const struct http_reply *response);
+
+/* Whether a registry's headers agree with the manifest whose digest this is. ERR_CORRUPT. */
+int fetch_check_manifest(const struct http_reply *response, struct str text,
+			 const struct digest *digest, struct err *err) MUST_CHECK;

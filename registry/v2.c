@@ -47,18 +47,43 @@ void v2_terms(const struct v2_call *call, struct http_terms *out)
 	};
 }
 
-void v2_answer(struct v2_call *call)
+/* Whether it is no repository of ours that was asked for. */
+static bool v2_answer_mirrored(struct v2_call *call)
+{
+	struct mirror_place place;
+	struct err err;
+	int found =
+		call->v2->mirror ? mirror_route(call->v2->mirror, &call->path, &place, &err) : 0;
+
+	if (found == 1)
+		v2_mirror_answer(call, &place);
+	else if (found < 0 && err.kind == ERR_INVALID)
+		v2_refuse(call->response, 400, V2_NAME_INVALID, "%s", err.text);
+	else if (found < 0)
+		v2_refuse_err(call->response, &err);
+	return found != 0;
+}
+
+void v2_answer_held(struct v2_call *call)
 {
 	v2_answer_fn *answer = v2_answers[call->path.kind];
 
-	http_add_header(call->response, "Docker-Distribution-Api-Version", STR("registry/2.0"));
-	if (call->path.ns.len > 0)
-		v2_refuse(call->response, 403, V2_DENIED,
-			  "this registry does not stand for " STR_FMT, STR_ARG(call->path.ns));
-	else if (answer)
+	if (answer)
 		answer(call);
 	else
 		v2_refuse(call->response, 405, V2_UNSUPPORTED, "this registry cannot do that");
+}
+
+void v2_answer(struct v2_call *call)
+{
+	http_add_header(call->response, "Docker-Distribution-Api-Version", STR("registry/2.0"));
+	if (v2_answer_mirrored(call))
+		return;
+	if (call->path.ns.len > 0)
+		v2_refuse(call->response, 403, V2_DENIED,
+			  "this registry does not stand for " STR_FMT, STR_ARG(call->path.ns));
+	else
+		v2_answer_held(call);
 }
 
 struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX])

@@ -17,12 +17,14 @@
 #pragma once
 
 #include "layers/store.h"
+#include "registry/mirror.h"
 #include "registry/v2_path.h"
 #include "registry/v2_refuse.h"
 
 /* What all calls share. The daemon makes it once. */
 struct v2 {
 	struct store *store;
+	struct mirror *mirror; /* borrowed; NULL where it is a mirror of nobody */
 };
 
 struct v2_call {
@@ -51,6 +53,9 @@ void v2_terms(const struct v2_call *call, struct http_terms *out);
 
 /* Make the answer, or leave what it waits for. */
 void v2_answer(struct v2_call *call);
+
+/* The same for what is here, whosever it is: a mirror calls it, which knows that it is. */
+void v2_answer_held(struct v2_call *call);
 
 /* The last call: what it remembered goes. */
 void v2_done(struct v2_call *call);

@@ -101,6 +101,33 @@ static void v2_blob_refuse_range(struct http_response *out, uint64_t size)
 		  size);
 }
 
+bool v2_blob_begin(struct v2_call *call, struct str digest, uint64_t size, struct v2_range *out)
+{
+	struct http_response *response = call->response;
+	char text[V2_BLOB_RANGE_MAX];
+	int partial;
+	int n;
+
+	v2_blob_add_headers(response, digest);
+	if (v2_blob_is_known(call->request, digest)) {
+		response->status = 304;
+		return false;
+	}
+	partial = v2_range_parse(v2_blob_range(call->request, digest), size, out);
+	if (partial < 0) {
+		v2_blob_refuse_range(response, size);
+		return false;
+	}
+	if (partial > 0) {
+		n = snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			     out->first, out->first + out->count - 1, size);
+		http_add_header(response, "Content-Range", (struct str){text, (size_t)n});
+		response->status = 206;
+	}
+	http_add_header(response, "Content-Type", STR(V2_BLOB_TYPE));
+	return true;
+}
+
 static void v2_blob_send_part(struct http_response *out, const struct blob_part *part,
 			      const struct v2_range *range)
 {
@@ -114,37 +141,8 @@ static void v2_blob_send_part(struct http_response *out, const struct blob_part 
 		.first = range->first,
 		.count = range->count,
 	};
-	http_add_header(out, "Content-Type", STR(V2_BLOB_TYPE));
 	out->stream = &blob->stream;
 	out->stream_bytes = range->count;
-}
-
-static void v2_blob_send_found(struct v2_call *call, const struct blob_part *part,
-			       struct str digest)
-{
-	struct http_response *out = call->response;
-	char text[V2_BLOB_RANGE_MAX];
-	struct v2_range range;
-	int partial;
-	int n;
-
-	v2_blob_add_headers(out, digest);
-	if (v2_blob_is_known(call->request, digest)) {
-		out->status = 304;
-		return;
-	}
-	partial = v2_range_parse(v2_blob_range(call->request, digest), part->size, &range);
-	if (partial < 0) {
-		v2_blob_refuse_range(out, part->size);
-		return;
-	}
-	if (partial > 0) {
-		n = snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
-			     range.first, range.first + range.count - 1, part->size);
-		http_add_header(out, "Content-Range", (struct str){text, (size_t)n});
-		out->status = 206;
-	}
-	v2_blob_send_part(out, part, &range);
 }
 
 static void v2_blob_refuse(struct v2_call *call)
@@ -155,6 +153,7 @@ static void v2_blob_refuse(struct v2_call *call)
 void v2_blob_send(struct v2_call *call, const struct digest *digest, const struct digest *blob)
 {
 	char text[DIGEST_TEXT_MAX];
+	struct v2_range range;
 	struct blob_part part;
 	struct err err;
 	int found = blob_part_open(call->v2->store, blob, &part, &err);
@@ -163,8 +162,8 @@ void v2_blob_send(struct v2_call *call, const struct digest *digest, const struc
 		v2_refuse_err(call->response, &err);
 	else if (found == 0)
 		v2_blob_refuse(call);
-	else
-		v2_blob_send_found(call, &part, str_of(digest_format(digest, text)));
+	else if (v2_blob_begin(call, str_of(digest_format(digest, text)), part.size, &range))
+		v2_blob_send_part(call->response, &part, &range);
 }
 
 static int v2_blob_find(const struct v2_call *call, struct repository_item *out, struct err *err)

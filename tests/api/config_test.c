@@ -68,7 +68,8 @@ static void registries_and_secrets_are_lists_in_the_files_order(void **state)
 	assert_true(str_equal(config.mirrors[1].place, STR("10.0.0.1:5000")));
 	assert_false(config.mirrors[1].plain_http);
 	assert_int_equal(config.upstream_count, 1);
-	assert_string_equal(config.upstreams[0].url, "https://registry-1.docker.io");
+	assert_true(str_equal(config.upstreams[0].place, STR("registry-1.docker.io")));
+	assert_false(config.upstreams[0].plain_http);
 	assert_int_equal(config.upstreams[0].tag_ttl_ms, 1);
 	assert_int_equal(config.upstreams[0].max_bytes, 2);
 	assert_string_equal(config.default_upstream, "docker.io");
@@ -132,6 +133,8 @@ static void what_is_wrong_is_named_by_its_path(void **state)
 		 "registry.mirrors.h[0]: http://x:5000/A"},
 		{"{\"mirror\": {\"upstreams\": {\"h\": {}}}}",
 		 "mirror.upstreams.h: it needs a url"},
+		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"h.example\"}}}}",
+		 "mirror.upstreams.h.url: expected http:// or https://, found h.example"},
 		{"{\"mirror\": {\"upstreams\": {\"h\": {\"ulr\": \"x\"}}}}",
 		 "mirror.upstreams.h.ulr: unknown key; did you mean url?"},
 		{"{\"mirror\": {\"default\": \"h\"}}", "mirror.default: h is none of"},

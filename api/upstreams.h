@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * upstreams.h - the daemon's mirror, as the configuration has it: mirror.upstreams,
+ * with the credentials that pulls have, too.
+ */
+#pragma once
+
+#include "api/cli.h"
+#include "api/server.h"
+#include "registry/mirror.h"
+
+/* NULL where no upstream is configured. The cli, the store and the server outlive it. */
+int upstreams_open(const struct cli *cli, struct store *store, struct server *server,
+		   struct mirror **out, struct err *err) MUST_CHECK;

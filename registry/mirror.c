@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mirror.c - the mirror's threads, and the tasks that they take from two queues. */
+#include "registry/mirror_priv.h"
+
+#include "layers/base/thread.h"
+
+#include <stdio.h>
+
+#define LOG_MODULE "registry"
+#include "layers/base/log.h"
+
+static mirror_run_fn *const mirror_runs[MIRROR_KINDS] = {
+	[MIRROR_TAG] = mirror_fetch_tag,    [MIRROR_MANIFEST] = mirror_fetch_manifest,
+	[MIRROR_CHECK] = mirror_check_blob, [MIRROR_FILL] = mirror_fill_blob,
+	[MIRROR_TAGS] = mirror_fetch_tags,  [MIRROR_REFERRERS] = mirror_fetch_referrers,
+};
+
+static struct mirror_queue *task_queue(const struct mirror_task *task)
+{
+	return &task->mirror->queues[task->kind == MIRROR_FILL];
+}
+
+void mirror_tell(const struct mirror_task *task)
+{
+	const struct mirror_options *options = &task->mirror->options;
+
+	if (options->wake)
+		options->wake(options->wake_ctx, task->topic);
+}
+
+/* Tasks */
+
+static uint64_t task_topic(const struct mirror_wish *wish)
+{
+	char text[REFERENCE_REPOSITORY_MAX + DIGEST_TEXT_MAX + 32];
+
+	(void)snprintf(text, sizeof(text), "mirror %d %s " STR_FMT, (int)wish->kind,
+		       wish->place->key, STR_ARG(wish->name));
+	return http_topic(str_of(text));
+}
+
+static struct mirror_task *task_new(struct mirror *mirror, const struct mirror_wish *wish)
+{
+	struct mirror_task *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		abort();
+	task->mirror = mirror;
+	task->kind = wish->kind;
+	task->place = *wish->place;
+	(void)snprintf(task->name, sizeof(task->name), STR_FMT, STR_ARG(wish->name));
+	if (wish->digest)
+		task->digest = *wish->digest;
+	task->topic = task_topic(wish);
+	task->refs = 2; /* the caller's, and that of the open list */
+	task->fd = -1;
+	atomic_init(&task->state, MIRROR_QUEUED);
+	atomic_init(&task->size, MIRROR_SIZE_UNKNOWN);
+	return task;
+}
+
+static void task_free(struct mirror_task *task)
+{
+	auto_close_release(&task->fd);
+	free(task);
+}
+
+void mirror_release(struct mirror_task *task)
+{
+	struct mirror *mirror;
+	bool last;
+
+	if (!task)
+		return;
+	mirror = task->mirror;
+	lock_take(&mirror->lock);
+	last = --task->refs == 0;
+	lock_drop(&mirror->lock);
+	if (last)
+		task_free(task);
+}
+
+static struct mirror_task *task_join_locked(struct mirror *mirror, const struct mirror_wish *wish)
+	REQUIRES(mirror->lock);
+static struct mirror_task *task_join_locked(struct mirror *mirror, const struct mirror_wish *wish)
+{
+	const uint64_t topic = task_topic(wish);
+
+	for (struct mirror_task *task = mirror->open; task; task = task->next) {
+		if (task->topic != topic || task->kind != wish->kind ||
+		    strcmp(task->place.key, wish->place->key) != 0 ||
+		    !str_equal(str_of(task->name), wish->name))
+			continue;
+		task->refs++;
+		return task;
+	}
+	return NULL;
+}
+
+struct mirror_task *mirror_join(struct mirror *mirror, const struct mirror_wish *wish)
+{
+	struct mirror_task *task;
+
+	lock_take(&mirror->lock);
+	task = task_join_locked(mirror, wish);
+	lock_drop(&mirror->lock);
+	return task;
+}
+
+static void task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
+	REQUIRES(mirror->lock);
+static void task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
+{
+	struct mirror_queue *queue = task_queue(task);
+
+	task->next = mirror->open;
+	mirror->open = task;
+	*queue->last = task;
+	queue->last = &task->next_queued;
+	mirror->waiting++;
+	(void)pthread_cond_signal(&mirror->work);
+}
+
+static struct mirror_task *queue_take(struct mirror_queue *queue)
+{
+	struct mirror_task *task = queue->first;
+
+	if (!task)
+		return NULL;
+	queue->first = task->next_queued;
+	if (!queue->first)
+		queue->last = &queue->first;
+	return task;
+}
+
+/* Documents first; NULL where nothing waits that may run. */
+static struct mirror_task *task_dequeue_locked(struct mirror *mirror) REQUIRES(mirror->lock);
+static struct mirror_task *task_dequeue_locked(struct mirror *mirror)
+{
+	struct mirror_task *task = queue_take(&mirror->queues[0]);
+
+	if (!task && mirror->fills < MIRROR_FILLS_MAX) {
+		task = queue_take(&mirror->queues[1]);
+		mirror->fills += task != NULL;
+	}
+	if (!task)
+		return NULL;
+	mirror->waiting--;
+	atomic_store(&task->state, MIRROR_RUNNING);
+	return task;
+}
+
+static void task_finish_locked(struct mirror *mirror, struct mirror_task *task)
+	REQUIRES(mirror->lock);
+static void task_finish_locked(struct mirror *mirror, struct mirror_task *task)
+{
+	struct mirror_task **at = &mirror->open;
+
+	while (*at != task)
+		at = &(*at)->next;
+	*at = task->next;
+	mirror->fills -= task->kind == MIRROR_FILL;
+	atomic_store(&task->state, MIRROR_DONE);
+	(void)pthread_cond_broadcast(&mirror->done);
+}
+
+/* Threads */
+
+static int hand_prepare(struct mirror_hand *hand, struct err *err)
+{
+	struct mirror_task *task = hand->task;
+
+	/* Others found meanwhile that the upstream is to be left alone. */
+	if (!task->probe && mirror_upstream_admit(task->place.upstream, &task->probe, err) < 0)
+		return -1;
+	if (mirror_remote_take(hand->mirror, &task->place, &hand->remote, err) < 0)
+		return -1;
+	if (hand->http)
+		return 0;
+	return remote_connect(mirror_remote_get(hand->remote), &hand->http, err);
+}
+
+static void hand_run(struct mirror_hand *hand, struct mirror_task *task)
+{
+	bool refused;
+
+	hand->task = task;
+	hand->remote = NULL;
+	task->result = hand_prepare(hand, &task->err);
+	if (task->result == 0)
+		task->result = mirror_runs[task->kind](hand, task, &task->err);
+	refused = task->result < 0 &&
+		  (task->err.kind == ERR_UNAUTHORIZED || task->err.kind == ERR_DENIED);
+	if (hand->remote)
+		mirror_remote_release(hand->mirror, hand->remote, refused);
+	if (task->result < 0)
+		log_debug("upstream gave nothing repository=%s name=%s why=\"%s\"", task->place.key,
+			  task->name, task->err.text);
+}
+
+static void *mirror_main(void *ctx)
+{
+	struct mirror *mirror = ctx;
+	struct mirror_hand hand = {.mirror = mirror};
+
+	lock_take(&mirror->lock);
+	while (!cancel_is_raised(&mirror->cancel)) {
+		struct mirror_task *task = task_dequeue_locked(mirror);
+
+		if (!task) {
+			mirror->idle++;
+			(void)pthread_cond_wait(&mirror->work, &mirror->lock.os);
+			mirror->idle--;
+			continue;
+		}
+		lock_drop(&mirror->lock);
+		hand_run(&hand, task);
+		lock_take(&mirror->lock);
+		task_finish_locked(mirror, task);
+		lock_drop(&mirror->lock);
+		mirror_tell(task);
+		mirror_release(task);
+		lock_take(&mirror->lock);
+	}
+	lock_drop(&mirror->lock);
+	http_close(hand.http);
+	return NULL;
+}
+
+/* One thread more, unless enough are idle for what waits. */
+static int mirror_grow_locked(struct mirror *mirror, struct err *err) REQUIRES(mirror->lock);
+static int mirror_grow_locked(struct mirror *mirror, struct err *err)
+{
+	if (mirror->idle > mirror->waiting || mirror->threads == MIRROR_THREADS_MAX)
+		return 0;
+	if (thread_start(&mirror->thread[mirror->threads], mirror_main, mirror, err) < 0)
+		return mirror->threads > 0 ? 0 : -1;
+	mirror->threads++;
+	return 0;
+}
+
+static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *wish,
+			       struct mirror_task **out, struct err *err) REQUIRES(mirror->lock);
+static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *wish,
+			       struct mirror_task **out, struct err *err)
+{
+	struct mirror_task *task = task_join_locked(mirror, wish);
+	bool probe = false;
+
+	if (task) {
+		*out = task;
+		return 0;
+	}
+	if (mirror->waiting == MIRROR_WAITING_MAX)
+		return err_set(err, ERR_UNAVAILABLE, "too much is waiting for upstreams");
+	if (mirror_upstream_admit(wish->place->upstream, &probe, err) < 0 ||
+	    mirror_grow_locked(mirror, err) < 0)
+		return -1;
+	task = task_new(mirror, wish);
+	task->probe = probe;
+	task_enqueue_locked(mirror, task);
+	*out = task;
+	return 0;
+}
+
+int mirror_start(struct mirror *mirror, const struct mirror_wish *wish, struct mirror_task **out,
+		 struct err *err)
+{
+	int result;
+
+	lock_take(&mirror->lock);
+	result = mirror_start_locked(mirror, wish, out, err);
+	lock_drop(&mirror->lock);
+	return result;
+}
+
+/* The mirror */
+
+static void mirror_free(struct mirror *mirror)
+{
+	if (!mirror)
+		return;
+	mirror_remotes_free(mirror);
+	cancel_done(&mirror->cancel);
+	(void)pthread_cond_destroy(&mirror->work);
+	(void)pthread_cond_destroy(&mirror->done);
+	free(mirror->upstreams);
+	free(mirror);
+}
+DEFINE_AUTO(mirror_part, struct mirror *, mirror_free);
+
+static int mirror_add(struct mirror *mirror, const struct mirror_upstream_spec *spec,
+		      struct err *err)
+{
+	struct mirror_upstream *upstream = &mirror->upstreams[mirror->upstream_count];
+
+	if (mirror_upstream_init(upstream, spec, err) < 0)
+		return err_ctx(err, "upstream " STR_FMT, STR_ARG(spec->host));
+	for (size_t i = 0; i < mirror->upstream_count; i++) {
+		if (strcmp(mirror->upstreams[i].host, upstream->host) == 0)
+			return err_set(err, ERR_INVALID, "upstream " STR_FMT " is the same as %s",
+				       STR_ARG(spec->host), upstream->host);
+	}
+	if (mirror->options.back_off_ms > 0)
+		upstream->back_off_ms = mirror->options.back_off_ms;
+	mirror->upstream_count++;
+	return 0;
+}
+
+static int mirror_set_default(struct mirror *mirror, struct str host, struct err *err)
+{
+	char name[URL_HOST_MAX];
+
+	if (host.len == 0)
+		return 0;
+	if (mirror_host_name(host, name, err) < 0)
+		return -1;
+	for (size_t i = 0; i < mirror->upstream_count; i++) {
+		if (strcmp(mirror->upstreams[i].host, name) == 0)
+			mirror->fallback = &mirror->upstreams[i];
+	}
+	if (!mirror->fallback)
+		return err_set(err, ERR_INVALID, "the default upstream, %s, is none of them", name);
+	return 0;
+}
+
+static struct mirror *mirror_new(const struct mirror_options *options)
+{
+	struct mirror *mirror = calloc(1, sizeof(*mirror));
+
+	if (!mirror)
+		abort();
+	mirror->options = *options;
+	mirror->options.upstreams = NULL;
+	mirror->upstreams = calloc(options->upstream_count + 1, sizeof(*mirror->upstreams));
+	if (!mirror->upstreams)
+		abort();
+	mirror->cancel.fd = -1;
+	mirror->lock = (struct lock)LOCK_INIT;
+	mirror->work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	mirror->done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	for (size_t i = 0; i < 2; i++)
+		mirror->queues[i].last = &mirror->queues[i].first;
+	return mirror;
+}
+
+int mirror_open(const struct mirror_options *options, struct mirror **out, struct err *err)
+{
+	AUTO(mirror_part) struct mirror *mirror = mirror_new(options);
+
+	if (options->upstream_count > MIRROR_UPSTREAMS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %zu upstreams", MIRROR_UPSTREAMS_MAX);
+	for (size_t i = 0; i < options->upstream_count; i++) {
+		if (mirror_add(mirror, &options->upstreams[i], err) < 0)
+			return -1;
+	}
+	if (mirror_set_default(mirror, options->default_host, err) < 0 ||
+	    cancel_init(&mirror->cancel, err) < 0)
+		return -1;
+	*out = steal_ptr(&mirror);
+	return 0;
+}
+
+void mirror_close(struct mirror *mirror)
+{
+	if (!mirror)
+		return;
+	cancel_raise(&mirror->cancel);
+	lock_take(&mirror->lock);
+	(void)pthread_cond_broadcast(&mirror->work);
+	lock_drop(&mirror->lock);
+	for (size_t i = 0; i < mirror->threads; i++)
+		(void)pthread_join(mirror->thread[i], NULL);
+	while (mirror->open) {
+		struct mirror_task *task = mirror->open;
+
+		mirror->open = task->next;
+		mirror_release(task);
+	}
+	mirror_free(mirror);
+}

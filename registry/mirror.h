@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mirror.h - images of other registries: fetched once, kept, and served while
+ * they arrive.
+ *
+ * Only what is configured as an upstream is asked. What comes is kept in a
+ * repository of the upstream's name, "docker.io/library/alpine", whose records
+ * are MIRRORED (repository.h); a tag stands for what it stood for within
+ * tag_ttl_ms, and a digest for ever.
+ *
+ * However many ask for a thing, the upstream is asked once: by a thread of the
+ * mirror, which no client holds up. A blob streams to all of them out of one
+ * staged file while it arrives; its end waits until size and digest are right
+ * and the blob is durable. What is wrong is never kept, and who was given a part
+ * of it has his connection cut.
+ *
+ * An upstream that fails, or asks to be left alone, is left alone for a while,
+ * by everybody: meanwhile what is here is served, and nothing is said to be
+ * absent that the upstream did not say so of. Nothing is asked at the start.
+ *
+ * Threads: all calls may race; v2_mirror_answer() never blocks.
+ * Limits: MIRROR_THREADS_MAX requests to upstreams at one time, and
+ * MIRROR_WAITING_MAX that wait for their turn.
+ */
+#pragma once
+
+#include "layers/base/cancel.h"
+#include "layers/base/json.h"
+#include "layers/store.h"
+#include "registry/credentials.h"
+#include "registry/mirror_upstream.h"
+#include "registry/reference.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MIRROR_UPSTREAMS_MAX ((size_t)256)
+
+struct mirror;
+struct v2_call;
+struct v2_path;
+
+/* Credentials for a repository; called by threads of the mirror, and may block. */
+typedef int mirror_login_fn(void *ctx, struct str reference, const struct cancel *cancel,
+			    struct credentials *out, struct err *err);
+
+struct mirror_options {
+	struct store *store;
+	const struct mirror_upstream_spec *upstreams;
+	size_t upstream_count;
+	struct str default_host; /* for names that are not ours; or "" */
+	mirror_login_fn *login;  /* NULL asks everybody anonymously */
+	void *login_ctx;
+	void (*wake)(void *ctx, uint64_t topic); /* who waits for it (layers/base/http.h) */
+	void *wake_ctx;
+	int stall_ms; /* these are 0 for the defaults */
+	int retry_base_ms;
+	int back_off_ms;
+};
+
+/* What options point to is copied, but for the store. ERR_INVALID for a host that is given twice.
+ */
+int mirror_open(const struct mirror_options *options, struct mirror **out, struct err *err)
+	MUST_CHECK;
+
+/* What it fetches is cut off. Nobody calls it any more. NULL is ignored. */
+void mirror_close(struct mirror *mirror);
+
+/* A repository of an upstream. */
+struct mirror_place {
+	struct mirror_upstream *upstream;       /* borrowed from the mirror */
+	char key[REFERENCE_REPOSITORY_MAX + 1]; /* "docker.io/library/alpine": what it is here */
+	size_t host_len;                        /* of that, the upstream's name */
+	bool by_default;                        /* nobody named the upstream */
+};
+
+/*
+ * 1 and the place that a path means, which an upstream answers for; 0 it is ours;
+ * -1 it is nobody's: ERR_DENIED for an ns that is no upstream, ERR_INVALID.
+ */
+int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,
+		 struct err *err) MUST_CHECK;
+
+/* Answer a call for an upstream's repository, or leave what it waits for. */
+void v2_mirror_answer(struct v2_call *call, const struct mirror_place *place);
+
+DEFINE_AUTO(mirror, struct mirror *, mirror_close);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/mirror_priv.h"
+
+/* Whether what went wrong is the upstream's doing, and not ours. */
+static bool ask_is_its_fault(const struct err *why)
+{
+	return why->kind == ERR_REMOTE || why->kind == ERR_TIMEOUT || why->kind == ERR_BUSY;
+}
+
+/* No answer, or one whose body broke: that one is no silence. */
+static int ask_failed(struct mirror_upstream *upstream, struct http_reply *reply,
+		      const struct err *why)
+{
+	bool begun = reply->status == 200 || reply->status == 206;
+
+	if (!begun)
+		reply->status = 0; /* what there is was a challenge */
+	if (!begun && ask_is_its_fault(why))
+		mirror_upstream_heard(upstream, NULL, why);
+	atomic_fetch_add(&upstream->counts.errors, 1);
+	return -1;
+}
+
+int mirror_ask(struct mirror_hand *hand, const struct remote_request *request,
+	       struct http_reply *reply, struct err *err)
+{
+	struct mirror_upstream *upstream = hand->task->place.upstream;
+	struct remote *remote = mirror_remote_get(hand->remote);
+	const char *what = request->name ? request->name : "it";
+	bool strayed = false;
+
+	reply->status = 0;
+	atomic_fetch_add(&upstream->counts.asked, 1);
+	if (remote_try(remote, hand->http, request, reply, &strayed, err) < 0) {
+		(void)err_ctx(err, "%s", upstream->host);
+		return ask_failed(upstream, reply, err);
+	}
+	if (reply->status < 200 || reply->status >= 300) {
+		(void)remote_refused(remote, reply, what, err);
+		(void)err_ctx(err, "%s", upstream->host);
+		/* A signed URL that has expired says nothing of what the registry allows. */
+		if (strayed && (reply->status == 401 || reply->status == 403))
+			err->kind = ERR_REMOTE;
+		atomic_fetch_add(&upstream->counts.errors, retry_status(reply->status));
+	}
+	if (!strayed || !retry_status(reply->status))
+		mirror_upstream_heard(upstream, reply, err);
+	return reply->status >= 200 && reply->status < 300 ? 0 : -1;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mirror_route.c - which upstream a request means.
+ *
+ *	?ns=HOST                    HOST, or nobody
+ *	/v2/HOST/NAME/...           HOST, if it is an upstream
+ *	any other name              the default upstream, if it is to be read and is not ours
+ */
+#include "registry/mirror_priv.h"
+
+#include "layers/meta.h"
+#include "registry/repository.h"
+#include "registry/v2_path.h"
+
+#include <stdio.h>
+
+static struct mirror_upstream *route_find(struct mirror *mirror, struct str text)
+{
+	char host[URL_HOST_MAX];
+	struct err ignored;
+
+	if (mirror_host_name(text, host, &ignored) < 0)
+		return NULL;
+	for (size_t i = 0; i < mirror->upstream_count; i++) {
+		if (strcmp(mirror->upstreams[i].host, host) == 0)
+			return &mirror->upstreams[i];
+	}
+	return NULL;
+}
+
+int mirror_place_make(struct mirror_upstream *upstream, struct str name, struct mirror_place *out,
+		      struct err *err)
+{
+	bool is_short = upstream->is_hub && !memchr(name.ptr, '/', name.len);
+	int len = snprintf(out->key, sizeof(out->key), "%s/%s" STR_FMT, upstream->host,
+			   is_short ? "library/" : "", STR_ARG(name));
+
+	if (len < 0 || (size_t)len >= sizeof(out->key))
+		return err_set(err, ERR_INVALID, "the name is longer than %zu bytes with its host",
+			       REFERENCE_REPOSITORY_MAX);
+	out->upstream = upstream;
+	out->host_len = strlen(upstream->host);
+	out->by_default = false;
+	return 1;
+}
+
+/* 1, 0 it is ours, -1. */
+static int route_to_default(struct mirror *mirror, const struct v2_path *path,
+			    struct mirror_place *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	int ours;
+
+	if (!mirror->fallback || path->action != V2_PULL)
+		return 0;
+	if (meta_begin(mirror->options.store, META_READ, &meta, err) < 0)
+		return -1;
+	ours = repository_exists(meta, path->repository, err);
+	if (ours != 0)
+		return ours < 0 ? -1 : 0;
+	ours = mirror_place_make(mirror->fallback, path->repository, out, err);
+	out->by_default = true;
+	return ours;
+}
+
+int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,
+		 struct err *err)
+{
+	struct mirror_upstream *upstream;
+	struct str rest = path->repository;
+	struct str first;
+
+	if (path->repository.len == 0)
+		return 0;
+	if (path->ns.len > 0) {
+		upstream = route_find(mirror, path->ns);
+		if (!upstream)
+			return err_set(err, ERR_DENIED,
+				       STR_FMT " is no upstream of this mirror; the configuration "
+					       "names them as mirror.upstreams",
+				       STR_ARG(path->ns));
+		return mirror_place_make(upstream, rest, out, err);
+	}
+	(void)str_cut(&rest, '/', &first);
+	upstream = route_find(mirror, first);
+	if (upstream && rest.len > 0)
+		return mirror_place_make(upstream, rest, out, err);
+	return route_to_default(mirror, path, out, err);
+}

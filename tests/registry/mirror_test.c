@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom a request means, and what is asked of him how often. */
+#include "registry/mirror.h"
+#include "tests/registry/mirror_bench.h"
+
+#include <string.h>
+
+/* Routes */
+
+static int route(struct mirror_bench *bench, const char *name, const char *ns,
+		 struct mirror_place *out, struct err *err)
+{
+	const struct v2_path path = {.kind = V2_MANIFEST,
+				     .action = V2_PULL,
+				     .repository = str_of(name),
+				     .ns = str_of(ns),
+				     .reference = STR("1.0")};
+
+	return mirror_route(bench->mirror, &path, out, err);
+}
+
+static void check_route(struct mirror_bench *bench, const char *name, const char *ns,
+			const char *key)
+{
+	struct mirror_place place;
+	struct err err = {0};
+
+	check_ok(route(bench, name, ns, &place, &err), &err);
+	assert_string_equal(place.key, key);
+}
+
+static const struct mirror_upstream_spec three[] = {
+	{.host = STR("registry-1.docker.io"), .place = STR("127.0.0.1:1"), .tag_ttl_ms = -1},
+	{.host = STR("Quay.io:443"), .place = STR("127.0.0.1:2/hub/quay"), .tag_ttl_ms = -1},
+	{.host = STR("10.0.0.1:5000"), .place = STR("127.0.0.1:3"), .tag_ttl_ms = -1},
+};
+
+static void open_three(struct mirror_bench *bench, const char *fallback)
+{
+	bench->options.upstreams = three;
+	bench->options.upstream_count = 3;
+	bench->options.default_host = str_of(fallback);
+	mirror_bench_open(bench, upstream_serves, NULL);
+}
+
+static void an_upstream_is_named_by_ns_or_by_the_first_part(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	open_three(bench, "");
+	check_route(bench, "library/alpine", "docker.io", "docker.io/library/alpine");
+	check_route(bench, "docker.io/library/alpine", "", "docker.io/library/alpine");
+	check_route(bench, "acme/tool", "10.0.0.1:5000", "10.0.0.1:5000/acme/tool");
+	check_route(bench, "quay.io/acme/tool", "", "quay.io/acme/tool");
+	/* ns goes first: that may be the name of an image there. */
+	check_route(bench, "quay.io/acme/tool", "docker.io", "docker.io/quay.io/acme/tool");
+}
+
+static void the_names_of_a_host_are_one(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	open_three(bench, "");
+	check_route(bench, "library/alpine", "Docker.IO", "docker.io/library/alpine");
+	check_route(bench, "library/alpine", "index.docker.io", "docker.io/library/alpine");
+	check_route(bench, "registry-1.docker.io/library/alpine", "", "docker.io/library/alpine");
+	check_route(bench, "acme/tool", "quay.io:443", "quay.io/acme/tool");
+	check_route(bench, "acme/tool", "QUAY.IO", "quay.io/acme/tool");
+}
+
+static void a_short_name_of_the_hub_is_a_library_s(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	open_three(bench, "docker.io");
+	check_route(bench, "alpine", "docker.io", "docker.io/library/alpine");
+	check_route(bench, "docker.io/alpine", "", "docker.io/library/alpine");
+	check_route(bench, "alpine", "", "docker.io/library/alpine");
+	check_route(bench, "alpine", "quay.io", "quay.io/alpine");
+	check_route(bench, "acme/tool", "", "docker.io/acme/tool");
+}
+
+static void who_is_no_upstream_is_refused(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_place place;
+	struct err err = {0};
+
+	open_three(bench, "docker.io");
+	check_err(route(bench, "library/alpine", "ghcr.io", &place, &err), &err, ERR_DENIED);
+	check_err(route(bench, "library/alpine", "quay.io:80", &place, &err), &err, ERR_DENIED);
+	check_err(route(bench, "library/alpine", "quay.io.evil.example", &place, &err), &err,
+		  ERR_DENIED);
+}
+
+static void without_a_default_other_names_are_ours(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_place place;
+	struct err err = {0};
+
+	open_three(bench, "");
+	assert_int_equal(route(bench, "repo-bot", "", &place, &err), 0);
+	assert_int_equal(route(bench, "ghcr.io/acme/tool", "", &place, &err), 0);
+	assert_int_equal(route(bench, "quay.io", "", &place, &err), 0);
+}
+
+static void a_name_that_is_too_long_with_its_host_is_refused(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_place place;
+	struct err err = {0};
+	char name[256];
+
+	open_three(bench, "");
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	check_err(route(bench, name, "quay.io", &place, &err), &err, ERR_INVALID);
+}
+
+static void an_upstream_is_given_once(void **state)
+{
+	static const struct mirror_upstream_spec twice[] = {
+		{.host = STR("docker.io"), .place = STR("a.example")},
+		{.host = STR("index.docker.io"), .place = STR("b.example")},
+	};
+	struct mirror_bench *bench = *state;
+	struct mirror *mirror;
+	struct err err = {0};
+
+	bench->options.upstreams = twice;
+	bench->options.upstream_count = 2;
+	check_err(mirror_open(&bench->options, &mirror, &err), &err, ERR_INVALID);
+}
+
+/* What is asked */
+
+static void a_tag_is_asked_for_once_in_its_time(void **state)
+{
+	const struct mirror_want want = {.method = HTTP_GET, .path = BENCH_TAG};
+	struct mirror_bench *bench = *state;
+	struct mirror_got got;
+
+	mirror_bench_open(bench, upstream_serves, NULL);
+	for (int i = 0; i < 3; i++) {
+		mirror_bench_ask(bench, &want, &got);
+		check_is_manifest(bench, &got);
+		mirror_got_done(&got);
+	}
+	assert_int_equal(atomic_load(&bench->server.requests), 1);
+	assert_int_equal(atomic_load(&bench->manifests), 1);
+}
+
+static void then_one_head_says_that_it_still_is_the_same(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	bench->spec.tag_ttl_ms = 0;
+	mirror_bench_open(bench, upstream_serves, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(atomic_load(&bench->manifests), 1);
+	assert_int_equal(atomic_load(&bench->heads), 2);
+}
+
+static void digests_are_asked_for_once(void **state)
+{
+	struct mirror_bench *bench = *state;
+	char manifest[512];
+	char blob[512];
+
+	bench->spec.tag_ttl_ms = 0;
+	mirror_bench_open(bench, upstream_serves, NULL);
+	(void)mirror_bench_path("manifests", bench->manifest_name, manifest);
+	(void)mirror_bench_path("blobs", bench->blob_name, blob);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(mirror_bench_status(bench, manifest), 200);
+		assert_int_equal(mirror_bench_status(bench, blob), 200);
+	}
+	assert_int_equal(atomic_load(&bench->server.requests), 2);
+	mirror_bench_reopen(bench);
+	assert_int_equal(mirror_bench_status(bench, manifest), 200);
+	assert_int_equal(mirror_bench_status(bench, blob), 200);
+	assert_int_equal(atomic_load(&bench->server.requests), 2);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(an_upstream_is_named_by_ns_or_by_the_first_part),
+		TEST(the_names_of_a_host_are_one),
+		TEST(a_short_name_of_the_hub_is_a_library_s),
+		TEST(who_is_no_upstream_is_refused),
+		TEST(without_a_default_other_names_are_ours),
+		TEST(a_name_that_is_too_long_with_its_host_is_refused),
+		TEST(an_upstream_is_given_once),
+		TEST(a_tag_is_asked_for_once_in_its_time),
+		TEST(then_one_head_says_that_it_still_is_the_same),
+		TEST(digests_are_asked_for_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
