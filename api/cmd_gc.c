@@ -38,6 +38,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	(void)json_object_set(value, "images", cmd->images);
 	json_set_size(value, "steps", result->steps);
 	json_set_size(value, "contexts", result->contexts);
+	json_set_size(value, "records", result->records);
 	json_set_size(value, "blobs", collected->blobs);
 	json_set_size(value, "blobsBytes", collected->chunk_bytes);
 	json_set_size(value, "trees", collected->trees);

@@ -6,7 +6,9 @@
 #include "bake/image.h"
 #include "layers/base/array.h"
 #include "layers/base/clock.h"
+#include "layers/blob.h"
 #include "layers/digest_json.h"
+#include "registry/outline.h"
 #include "registry/tag.h"
 
 #include <string.h>
@@ -63,39 +65,77 @@ static int rows_newest_first(const void *a, const void *b)
 	return (left->at_ms < right->at_ms) - (left->at_ms > right->at_ms);
 }
 
+/* What a row says of its document. */
+struct facts {
+	char platform[PLATFORM_TEXT_MAX]; /* "" where it is no image that runs */
+	uint64_t size;
+	size_t layers;
+};
+
+/* What was pushed may be anything that a registry takes: then its parts are counted. */
+static int facts_read_other(struct store *store, const struct digest *digest, struct facts *out,
+			    struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_outline struct outline outline = {0};
+
+	if (blob_read_all(store, digest, &text, err) < 0 ||
+	    outline_parse(buf_str(&text), &outline, err) < 0)
+		return err_ctx(err, "read the image");
+	*out = (struct facts){.size = text.len, .layers = outline.count};
+	for (size_t i = 0; i < outline.count; i++)
+		out->size += outline.items[i].what.size;
+	return 0;
+}
+
+static int facts_read(struct store *store, const struct digest *digest, struct facts *out,
+		      struct err *err)
+{
+	auto_lookup struct lookup image = LOOKUP_INIT;
+
+	if (lookup_read(store, digest, &image, err) < 0)
+		return err->kind == ERR_NOT_FOUND || err->kind == ERR_OS
+			       ? -1
+			       : facts_read_other(store, digest, out, err);
+	out->size = lookup_size(&image);
+	out->layers = image.manifest.layer_count;
+	(void)platform_format(&image.config.platform, out->platform);
+	return 0;
+}
+
 static int images_print_json(struct store *store, const struct row *row, json_t *out,
 			     struct err *err)
 {
-	auto_lookup struct lookup image = LOOKUP_INIT;
+	struct facts facts = {.size = 0};
 	json_t *value = json_object();
-	char platform[PLATFORM_TEXT_MAX];
 	char when[CLOCK_TEXT_MAX];
 
 	(void)json_array_append_new(out, value);
-	if (lookup_read(store, &row->digest, &image, err) < 0)
+	if (facts_read(store, &row->digest, &facts, err) < 0)
 		return -1;
 	(void)json_object_set_new(value, "name",
 				  row->name ? json_from_str(str_of(row->name)) : json_null());
 	digest_json_set(value, "digest", &row->digest);
-	json_set_text(value, "platform", platform_format(&image.config.platform, platform));
-	json_set_size(value, "sizeBytes", lookup_size(&image));
-	json_set_size(value, "layers", image.manifest.layer_count);
+	(void)json_object_set_new(value, "platform",
+				  facts.platform[0] ? json_string(facts.platform) : json_null());
+	json_set_size(value, "sizeBytes", facts.size);
+	json_set_size(value, "layers", facts.layers);
 	json_set_text(value, "at", clock_format(row->at_ms, when));
 	return 0;
 }
 
 static int images_print_row(struct store *store, const struct row *row, int width, struct err *err)
 {
-	auto_lookup struct lookup image = LOOKUP_INIT;
+	struct facts facts = {.size = 0};
 	auto_free char *name = human_text(str_of(row->name ? row->name : "-"));
 	char hex[DIGEST_HEX_MAX];
 	char size[HUMAN_TEXT_MAX];
 	char age[HUMAN_TEXT_MAX];
 
-	if (lookup_read(store, &row->digest, &image, err) < 0)
+	if (facts_read(store, &row->digest, &facts, err) < 0)
 		return -1;
 	(void)printf("%-*s %.12s %10s %6zu  %s\n", width, name, digest_hex(&row->digest, hex),
-		     human_size(lookup_size(&image), size), image.manifest.layer_count,
+		     human_size(facts.size, size), facts.layers,
 		     human_age(clock_now_ms() - row->at_ms, age));
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "bake/agent_tag.h"
 #include "bake/gc.h"
 #include "layers/base/array.h"
+#include "registry/holding.h"
 #include "registry/tag.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ struct cmd_rm {
 /* What one argument stands for: a digest, or else a canonical reference. */
 struct rm_wanted {
 	struct cmd_rm *cmd;
+	struct meta *meta;
 	bool by_digest;
 	struct digest digest;
 	struct str reference;
@@ -36,6 +38,18 @@ static int rm_add_image(struct cmd_rm *cmd, const struct digest *digest, struct 
 	return 0;
 }
 
+/* What was pushed under a name goes with it, as what was baked does. */
+static int rm_release(struct meta *meta, struct str reference, const struct tag *tag,
+		      struct err *err)
+{
+	struct str repository;
+	struct str name;
+
+	if (!holding_split(reference, &repository, &name))
+		return 0;
+	return holding_release(meta, repository, &tag->target, err);
+}
+
 static int rm_consider(void *ctx, struct str reference, const struct tag *tag, struct err *err)
 {
 	struct rm_wanted *wanted = ctx;
@@ -46,7 +60,8 @@ static int rm_consider(void *ctx, struct str reference, const struct tag *tag, s
 	if (!fits)
 		return 0;
 	wanted->found++;
-	if (rm_add_image(wanted->cmd, &tag->manifest, err) < 0)
+	if (rm_add_image(wanted->cmd, &tag->manifest, err) < 0 ||
+	    rm_release(wanted->meta, reference, tag, err) < 0)
 		return -1;
 	if (json_array_append_new(wanted->cmd->untagged, json_from_str(reference)) < 0)
 		abort(); /* only out of memory */
@@ -61,7 +76,7 @@ static int rm_unknown(const char *text, struct err *err)
 static int rm_resolve(struct cmd_rm *cmd, struct meta *meta, const char *text, struct err *err)
 {
 	auto_buf struct buf canonical = BUF_INIT(REFERENCE_TEXT_MAX);
-	struct rm_wanted wanted = {.cmd = cmd};
+	struct rm_wanted wanted = {.cmd = cmd, .meta = meta};
 	struct reference reference;
 	int found = lookup_digest(meta, str_of(text), &wanted.digest, err);
 

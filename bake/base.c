@@ -6,7 +6,7 @@
 
 #include "layers/blob.h"
 #include "registry/layout.h"
-#include "registry/tag.h"
+#include "registry/tagging.h"
 #include "registry/transport.h"
 
 static json_t *base_mirror_format(const struct place_mirror *mirror, const char *reference)
@@ -176,6 +176,9 @@ static int base_check_ours(const struct bake_options *options, struct str text,
 	found = tag_find_only(meta, text, &tag, err);
 	if (found != 1 || tag.pulled)
 		return found < 0 ? -1 : 0;
+	if (tagging_is_opaque(&tag))
+		return err_set(err, ERR_NOT_FOUND, STR_FMT " is here, and no image of any platform",
+			       STR_ARG(text));
 	return err_set(err, ERR_NOT_FOUND,
 		       STR_FMT " is here for %s alone, and %s was asked for: --platform %s takes "
 			       "it, --pull asks its registry",

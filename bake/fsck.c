@@ -12,12 +12,19 @@ static const struct {
 	const char *name;
 	bool damage;
 } fsck_kinds[FSCK_KINDS] = {
-	[FSCK_CHUNK] = {"chunk", true},     [FSCK_BLOB] = {"blob", true},
-	[FSCK_COUNTS] = {"counts", true},   [FSCK_RECORD] = {"record", true},
-	[FSCK_TAG] = {"tag", true},         [FSCK_IMAGE] = {"image", true},
-	[FSCK_STEP] = {"step", true},       [FSCK_LOG] = {"log", true},
-	[FSCK_CONTEXT] = {"context", true}, [FSCK_TREE] = {"tree", true},
-	[FSCK_TREE_LOST] = {"tree", false}, [FSCK_TREE_UNKNOWN] = {"tree", false},
+	[FSCK_CHUNK] = {"chunk", true},
+	[FSCK_BLOB] = {"blob", true},
+	[FSCK_COUNTS] = {"counts", true},
+	[FSCK_RECORD] = {"record", true},
+	[FSCK_TAG] = {"tag", true},
+	[FSCK_IMAGE] = {"image", true},
+	[FSCK_STEP] = {"step", true},
+	[FSCK_LOG] = {"log", true},
+	[FSCK_CONTEXT] = {"context", true},
+	[FSCK_HELD] = {"repository", true},
+	[FSCK_TREE] = {"tree", true},
+	[FSCK_TREE_LOST] = {"tree", false},
+	[FSCK_TREE_UNKNOWN] = {"tree", false},
 };
 
 bool fsck_is_damage(enum fsck_kind kind)

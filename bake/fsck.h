@@ -29,6 +29,7 @@ enum fsck_kind {
 	FSCK_STEP,    /* its layer is not whole */
 	FSCK_LOG,     /* of a step */
 	FSCK_CONTEXT, /* a stored one */
+	FSCK_HELD,    /* by a repository, and not whole */
 	FSCK_TREE,    /* differs from its layer */
 	FSCK_TREE_LOST,
 	FSCK_TREE_UNKNOWN, /* no room to look at it */

@@ -86,6 +86,8 @@ static int records_is_whole(struct records *records, const struct root *root, st
 		return records_has_blob(records, "its log", &root->digest, err);
 	case ROOT_CONTEXT:
 		return records_has_blob(records, "its tar", &root->digest, err);
+	case ROOT_HELD:
+		return records_has_blob(records, "what it holds", &root->digest, err);
 	case ROOT_VARIANT:
 		break; /* may outlive its blob */
 	}
@@ -113,6 +115,8 @@ static int records_remove(struct records *records, const struct root *root, stru
 		break;
 	case ROOT_CONTEXT:
 		return tarball_forget(meta, &root->digest, err);
+	case ROOT_HELD:
+		return repository_del(meta, root->name, root->item->kind, &root->item->digest, err);
 	case ROOT_VARIANT:
 		break;
 	}
@@ -122,9 +126,11 @@ static int records_remove(struct records *records, const struct root *root, stru
 static int records_judge(void *ctx, const struct root *root, struct err *err)
 {
 	static const enum fsck_kind kinds[] = {
-		[ROOT_BASE] = FSCK_IMAGE,      [ROOT_DRAFT] = FSCK_STEP,     [ROOT_TAG] = FSCK_TAG,
-		[ROOT_IMAGE] = FSCK_IMAGE,     [ROOT_STEP] = FSCK_STEP,      [ROOT_LOG] = FSCK_LOG,
+		[ROOT_BASE] = FSCK_IMAGE,      [ROOT_DRAFT] = FSCK_STEP,
+		[ROOT_TAG] = FSCK_TAG,         [ROOT_IMAGE] = FSCK_IMAGE,
+		[ROOT_STEP] = FSCK_STEP,       [ROOT_LOG] = FSCK_LOG,
 		[ROOT_CONTEXT] = FSCK_CONTEXT, [ROOT_VARIANT] = FSCK_RECORD,
+		[ROOT_HELD] = FSCK_HELD,
 	};
 	struct records *records = ctx;
 	struct fsck_finding finding = {.kind = kinds[root->kind], .text = records->text};

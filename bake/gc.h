@@ -2,7 +2,8 @@
 /*
  * gc.h - what is removed from the store, and in which order.
  *
- * What no record names always goes. By policy more does: images, and with each
+ * What no record names always goes, and records of repositories go that nothing
+ * leads to any more. By policy more does: images, and with each
  * the steps that no other image needs; and steps of no image. What a tag names
  * never goes, nor what somebody works with (layers/lease.h). An image that
  * stays keeps its steps, so that it stays cached. The tags of agents' versions
@@ -60,6 +61,7 @@ struct gc_result {
 	uint64_t images;
 	uint64_t steps;
 	uint64_t contexts; /* that came as a tar */
+	uint64_t records;  /* of repositories (registry/outgrown.h) */
 	struct collect_result collected;
 	uint64_t caches; /* of RUN's mounts */
 	uint64_t cache_bytes;

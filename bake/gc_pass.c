@@ -14,6 +14,7 @@
 #include "layers/step.h"
 #include "layers/use.h"
 #include "registry/document.h"
+#include "registry/outgrown.h"
 #include "registry/tag.h"
 
 #define GC_BATCH 256 /* records removed in one transaction, while others wait */
@@ -23,8 +24,9 @@ struct gc {
 	struct collector *collector;
 	struct gc_plan plan;
 	struct gc_result result;
-	struct digest_set gone; /* images and keys of steps that went, or would */
-	struct meta *meta;      /* of the mark; borrowed */
+	struct digest_set gone;     /* images and keys of steps that went, or would */
+	struct digest_set outgrown; /* records of repositories that would (outgrown_name()) */
+	struct meta *meta;          /* of the mark; borrowed */
 };
 
 static void gc_tell(const struct gc *gc, const struct gc_image *image)
@@ -225,6 +227,37 @@ static int gc_drop_contexts(struct gc *gc, struct err *err)
 	return result;
 }
 
+static bool gc_forgets_tag(void *ctx, struct str reference)
+{
+	const struct gc *gc = ctx;
+
+	return gc->options->dry_run && gc_versions_names(&gc->plan.versions, reference);
+}
+
+/* After the tags that lead to them. */
+static int gc_drop_outgrown(struct gc *gc, struct err *err)
+{
+	const struct outgrown_options options = {
+		.store = gc->options->store,
+		.collector = gc->collector,
+		.now_ms = clock_now_ms(),
+		.cancel = gc->options->cancel,
+		.dry_run = gc->options->dry_run,
+		.is_gone = gc_forgets_tag,
+		.ctx = gc,
+	};
+
+	return outgrown_sweep(&options, &gc->outgrown, &gc->result.records, err);
+}
+
+static bool gc_is_outgrown(const struct gc *gc, const struct root *root)
+{
+	struct digest name;
+
+	outgrown_name(root->name, root->item, &name);
+	return digest_set_has(&gc->outgrown, &name);
+}
+
 /*
  * Whether a root counts as gone: in a dry run its records are still there; else
  * they were made again since.
@@ -235,6 +268,8 @@ static bool gc_is_gone(const struct gc *gc, const struct root *root)
 		return false;
 	if (root->kind == ROOT_TAG)
 		return gc_versions_names(&gc->plan.versions, root->name);
+	if (root->kind == ROOT_HELD)
+		return gc_is_outgrown(gc, root);
 	if (root->kind == ROOT_IMAGE || root->kind == ROOT_CONTEXT)
 		return digest_set_has(&gc->gone, &root->digest);
 	if (root->kind == ROOT_BASE)
@@ -305,7 +340,7 @@ static int gc_carry_out(struct gc *gc, struct err *err)
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
 	    gc_drop_records(gc, err) < 0 || gc_drop_contexts(gc, err) < 0 ||
 	    (!dry_run && gc_drop_drafts(gc->options->store, err) < 0) ||
-	    collect_mark(gc->collector, &gc->meta, err) < 0 ||
+	    gc_drop_outgrown(gc, err) < 0 || collect_mark(gc->collector, &gc->meta, err) < 0 ||
 	    roots_each(gc->meta, gc_keep_root, gc, err) < 0 ||
 	    collect_sweep(gc->collector, &gc->result.collected, err) < 0)
 		return -1;
@@ -319,6 +354,7 @@ static void gc_add(struct gc_result *sum, const struct gc_result *more)
 	sum->images += more->images;
 	sum->steps += more->steps;
 	sum->contexts += more->contexts;
+	sum->records += more->records;
 	sum->punched += more->punched;
 	sum->collected.blobs += more->collected.blobs;
 	sum->collected.chunks += more->collected.chunks;
@@ -342,5 +378,6 @@ int gc_pass(const struct gc_options *options, struct gc_result *result, struct e
 	collect_close(gc.collector);
 	gc_plan_done(&gc.plan);
 	digest_set_done(&gc.gone);
+	digest_set_done(&gc.outgrown);
 	return rc;
 }

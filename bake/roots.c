@@ -118,6 +118,22 @@ static int roots_context(void *ctx, const struct tarball_info *info, struct err 
 	return walk->fn(walk->ctx, &root, err);
 }
 
+static int roots_held(void *ctx, struct str repository, const struct repository_item *item,
+		      struct err *err)
+{
+	const struct roots_walk *walk = ctx;
+	const struct root root = {
+		.kind = ROOT_HELD,
+		.name = repository,
+		.digest = item->blob,
+		.at_ms = item->at_ms,
+		.size = item->size,
+		.item = item,
+	};
+
+	return walk->fn(walk->ctx, &root, err);
+}
+
 static int roots_variant(void *ctx, const struct digest *diff_id, const struct variant *variant,
 			 struct err *err)
 {
@@ -147,6 +163,8 @@ int roots_each(struct meta *meta, root_each_fn *fn, void *ctx, struct err *err)
 		result = draft_each(meta, roots_draft, &walk, err);
 	if (result == 0)
 		result = tarball_each(meta, roots_context, &walk, err);
+	if (result == 0)
+		result = repository_each(meta, roots_held, &walk, err);
 	if (result == 0)
 		result = variant_each(meta, roots_variant, &walk, err);
 	return result;

@@ -9,6 +9,7 @@
 
 #include "layers/digest.h"
 #include "layers/meta.h"
+#include "registry/repository.h"
 
 enum root_kind {
 	ROOT_TAG,     /* name is the reference; digest what it stands for, image the one chosen */
@@ -18,6 +19,7 @@ enum root_kind {
 	ROOT_LOG,     /* digest is a log's blob, key the step's */
 	ROOT_DRAFT,   /* name is a rebake's id: its layer, as of a step; or a blob beside it */
 	ROOT_CONTEXT, /* digest is a tar's blob (tarball.h), diff_id its tree's */
+	ROOT_HELD,    /* name is a repository, item its record of the blob digest */
 	ROOT_VARIANT, /* digest is a blob of the layer diff_id in the other codec */
 };
 
@@ -30,6 +32,7 @@ struct root {
 	struct digest diff_id; /* of a step's layer */
 	int64_t at_ms;         /* when it was tagged, baked, made or put; 0 for a log */
 	uint64_t size;         /* of an image, a layer or a context, bytes */
+	const struct repository_item *item; /* borrowed; NULL of all other kinds */
 };
 
 /*

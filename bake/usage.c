@@ -62,6 +62,7 @@ static int reading_add_root(void *ctx, const struct root *root, struct err *err)
 		[ROOT_TAG] = ACCOUNT_OTHER,        [ROOT_IMAGE] = ACCOUNT_OTHER,
 		[ROOT_STEP] = ACCOUNT_STEPS,       [ROOT_LOG] = ACCOUNT_LOGS,
 		[ROOT_CONTEXT] = ACCOUNT_CONTEXTS, [ROOT_VARIANT] = ACCOUNT_OTHER,
+		[ROOT_HELD] = ACCOUNT_OTHER,
 	};
 	static const struct digest none;
 	struct usage_reading *reading = ctx;

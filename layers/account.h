@@ -26,7 +26,7 @@ enum account_class {
 	ACCOUNT_STEPS,
 	ACCOUNT_LOGS,
 	ACCOUNT_CONTEXTS,
-	ACCOUNT_OTHER,   /* indexes, layers in another codec */
+	ACCOUNT_OTHER,   /* indexes, layers in another codec, what was pushed without a name */
 	ACCOUNT_UNNAMED, /* what a collection would remove */
 	ACCOUNT_CLASSES,
 };

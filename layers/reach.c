@@ -55,19 +55,35 @@ void reach_forget(struct reach *reach)
 	digest_set_clear(&reach->reached);
 }
 
-static int reach_add(void *ctx, const struct digest *digest, struct err *err)
+/* A sha512 is what somebody else calls a blob, if it is one here. 1, 0, -1. */
+static int reach_name(const struct reach *reach, const struct digest *digest, struct digest *out,
+		      struct err *err)
+{
+	struct blob_entry entry;
+	int found;
+
+	*out = *digest;
+	if (digest->algorithm == DIGEST_SHA256)
+		return 1;
+	found = blob_entry_find(reach->blobs, reach->txn, digest, &entry, err);
+	if (found == 1)
+		*out = entry.digest;
+	return found;
+}
+
+static int reach_add(void *ctx, const struct digest *named, struct err *err)
 {
 	struct reach *reach = ctx;
-	int added;
+	struct digest digest;
+	int added = reach_name(reach, named, &digest, err);
 
-	if (digest->algorithm != DIGEST_SHA256)
-		return 0; /* nothing in the store is named so */
-	added = digest_set_add(&reach->reached, digest, err);
+	if (added == 1)
+		added = digest_set_add(&reach->reached, &digest, err);
 	if (added <= 0)
 		return added;
 	/* at most as many as there are in the set */
 	reach->waiting = array_grow(reach->waiting, reach->count, sizeof(*reach->waiting));
-	reach->waiting[reach->count++] = *digest;
+	reach->waiting[reach->count++] = digest;
 	return 0;
 }
 

@@ -3,28 +3,32 @@
 
 #include "layers/base/json.h"
 
-#define DOCUMENT_PREFIX "sha256:"
-#define DOCUMENT_DIGEST_LEN (sizeof(DOCUMENT_PREFIX) - 1 + 64)
-
-/* Every "sha256:" with 64 digits behind it. */
-static int document_scan(struct str text, reach_add_fn *add, void *ctx, struct err *err)
+/* Every prefix with so many digits behind it. */
+static int document_scan_for(struct str text, struct str prefix, size_t digits, reach_add_fn *add,
+			     void *ctx, struct err *err)
 {
 	const char *end = text.ptr + text.len;
 	const char *at = text.ptr;
 
-	while ((at = memmem(at, (size_t)(end - at), DOCUMENT_PREFIX,
-			    sizeof(DOCUMENT_PREFIX) - 1))) {
+	while ((at = memmem(at, (size_t)(end - at), prefix.ptr, prefix.len))) {
 		struct digest digest;
 		struct err none;
-		struct str word = {at, DOCUMENT_DIGEST_LEN};
+		struct str word = {at, prefix.len + digits};
 
-		at += sizeof(DOCUMENT_PREFIX) - 1;
+		at += prefix.len;
 		if ((size_t)(end - word.ptr) < word.len || digest_parse(word, &digest, &none) < 0)
 			continue;
 		if (add(ctx, &digest, err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int document_scan(struct str text, reach_add_fn *add, void *ctx, struct err *err)
+{
+	if (document_scan_for(text, STR("sha256:"), 64, add, ctx, err) < 0)
+		return -1;
+	return document_scan_for(text, STR("sha512:"), 128, add, ctx, err);
 }
 
 static int document_walk(const json_t *value, reach_add_fn *add, void *ctx, struct err *err)
@@ -53,7 +57,7 @@ int document_names(struct str text, reach_add_fn *add, void *ctx, struct err *er
 	AUTO(json) json_t *document = NULL;
 	struct err none;
 
-	/* Escapes may hide "sha256:", so a text with any is parsed as JSON. */
+	/* Escapes may hide a prefix, so a text with any is parsed as JSON. */
 	if (text.len > 0 && memchr(text.ptr, '\\', text.len) &&
 	    json_parse(text, REACH_DOCUMENT_MAX, &document, &none) == 0)
 		return document_walk(document, add, ctx, err);

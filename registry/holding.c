@@ -105,8 +105,9 @@ static int holding_keep(struct holding *holding, const struct repository_item *i
 			       : repository_put(holding->meta, holding->repository, item, err);
 	found = repository_find(holding->meta, holding->repository, item->kind, &item->digest, &old,
 				err);
-	return found == 1 ? repository_release(holding->meta, holding->repository, &old, err)
-			  : found;
+	return found == 1 && old.source == REPOSITORY_PUSHED
+		       ? repository_release(holding->meta, holding->repository, &old, err)
+		       : found;
 }
 
 static int holding_add_blob(struct holding *holding, const struct descriptor *what, struct err *err)
