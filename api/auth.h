@@ -37,19 +37,34 @@ int auth_check(struct auth *auth, const char *authorization, struct identity *ou
 struct visitor {
 	struct identity who;   /* an empty token_id: nobody is known */
 	struct scopes *scopes; /* a reference, or NULL: what its level allows, and no more */
+	bool narrowed;         /* by an access token (access_token.h), to what that asked for: */
+	struct scopes *asked;  /* a reference, or NULL for nothing */
+	int64_t until_ms;      /* of an access token */
 };
 
 /*
  * The same for clients of a registry: a token comes as the password of any user
- * (Basic), too. Without any, and with an empty name and password, it is nobody.
+ * (Basic), too, and may be an access token. Without any, and with an empty name
+ * and password, it is nobody.
  */
 int auth_check_visitor(struct auth *auth, const char *authorization, struct visitor *out,
 		       struct err *err) MUST_CHECK;
 
+/*
+ * Whose an access token is to be: the key (token.h) of the token that such a field
+ * shows, "" where it shows none, or of this one. ERR_UNAUTHORIZED where it is
+ * unknown, or an access token itself.
+ */
+int auth_find_key(struct auth *auth, const char *authorization, char out[static DIGEST_HEX_MAX],
+		  struct err *err) MUST_CHECK;
+int auth_check_key(struct auth *auth, struct str secret, char out[static DIGEST_HEX_MAX],
+		   struct err *err) MUST_CHECK;
+
 static inline void auto_visitor_release(struct visitor *slot)
 {
 	scopes_unref(slot->scopes);
-	slot->scopes = NULL;
+	scopes_unref(slot->asked);
+	*slot = (struct visitor){.until_ms = 0};
 }
 #define auto_visitor AUTO(visitor)
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/door_v2.h"
 
-#define DOOR_V2_CHALLENGE "Basic realm=\"hearth\", charset=\"UTF-8\""
+#include "api/token_flow.h"
+
+#define DOOR_V2_CHALLENGE_MAX ((size_t)1024) /* a host, and a repository's name */
+#define DOOR_V2_BASIC "Basic realm=\"hearth\", charset=\"UTF-8\""
 
 static bool door_v2_is_open(const struct config *config, struct str repository)
 {
@@ -21,43 +24,124 @@ static bool door_v2_grants(const struct visitor *visitor, struct str repository,
 	return visitor->who.level >= needed || scopes_allow(visitor->scopes, action, repository);
 }
 
-static bool door_v2_is_nobody(const struct door_v2 *visit)
+/* What his token is narrowed to: the name as it is called here, or as the client has it. */
+static bool door_v2_asked(const struct door_v2 *visit, struct str repository, enum v2_action action)
 {
-	return !visit->visitor.who.token_id[0];
+	const struct visitor *visitor = &visit->visitor;
+	const struct v2_path *path = &visit->call.path;
+	char full[V2_FULL_NAME_MAX];
+
+	if (!visitor->narrowed || scopes_allow(visitor->asked, action, repository))
+		return true;
+	return str_equal(repository, v2_name(path, full)) &&
+	       scopes_allow(visitor->asked, action, path->repository);
+}
+
+enum door_v2_verdict { DOOR_V2_YES, DOOR_V2_UNKNOWN, DOOR_V2_NARROWED, DOOR_V2_DENIED };
+
+static enum door_v2_verdict door_v2_judge(const struct door_v2 *visit, struct str repository,
+					  enum v2_action action)
+{
+	const struct config *config = &visit->daemon->cli->config;
+	bool nobody = !visit->visitor.who.token_id[0];
+
+	if (action == V2_PULL && door_v2_is_open(config, repository))
+		return DOOR_V2_YES;
+	if (action == V2_LIST && config->anonymous.count > 0)
+		return DOOR_V2_YES;
+	/* A ping is how clients find out that there are tokens. */
+	if (action == V2_NOTHING && visit->visitor.narrowed && config->anonymous.count > 0)
+		return DOOR_V2_YES;
+	if (nobody)
+		return DOOR_V2_UNKNOWN;
+	if (action == V2_NOTHING || action == V2_LIST)
+		return DOOR_V2_YES;
+	if (!door_v2_grants(&visit->visitor, repository, action))
+		return DOOR_V2_DENIED;
+	return door_v2_asked(visit, repository, action) ? DOOR_V2_YES : DOOR_V2_NARROWED;
 }
 
 /* A v2_call's `may`: repository is its whole name. */
 static bool door_v2_may(void *ctx, struct str repository, enum v2_action action)
 {
-	const struct door_v2 *visit = ctx;
-	const struct config *config = &visit->daemon->cli->config;
-
-	if (action == V2_PULL && door_v2_is_open(config, repository))
-		return true;
-	if (action == V2_LIST && config->anonymous.count > 0)
-		return true;
-	if (action == V2_NOTHING || action == V2_LIST)
-		return !door_v2_is_nobody(visit);
-	return door_v2_grants(&visit->visitor, repository, action);
+	return door_v2_judge(ctx, repository, action) == DOOR_V2_YES;
 }
 
-static const char *door_v2_scope(enum v2_action action)
+static const char *door_v2_actions(enum v2_action action)
 {
-	return action == V2_PULL ? "pull" : action == V2_PUSH ? "push" : "delete";
+	return action == V2_PULL ? "pull" : action == V2_PUSH ? "pull,push" : "delete";
 }
 
+/* ',scope="..."', or nothing for a ping. */
+static int door_v2_add_scope(const struct v2_path *path, struct buf *out, struct err *err)
+{
+	if (path->action == V2_NOTHING)
+		return 0;
+	if (path->action == V2_LIST)
+		return buf_add(out, STR(",scope=\"registry:catalog:*\""), err);
+	return buf_addf(out, err, ",scope=\"repository:" STR_FMT ":%s\"", STR_ARG(path->repository),
+			door_v2_actions(path->action));
+}
+
+/* What a realm may be made of; a Host has been checked but where it came by the socket. */
+static bool door_v2_is_host(const char *host)
+{
+	return host && *host &&
+	       host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789.-_:[]")] == '\0';
+}
+
+static bool door_v2_is_secure(const struct door_v2 *visit)
+{
+	const char *before = http_find_header(visit->call.request, "X-Forwarded-Proto");
+
+	return visit->daemon->cli->config.tls_cert || (before && strcmp(before, "https") == 0);
+}
+
+/* error is NULL, or what the token that was shown lacks (RFC 6750, 3.1). */
 static void door_v2_challenge(const struct door_v2 *visit, struct http_response *out,
-			      const struct err *why)
+			      const char *error)
 {
+	auto_buf struct buf text = BUF_INIT(DOOR_V2_CHALLENGE_MAX);
+	const char *host = http_find_header(visit->call.request, "Host");
+	struct err full;
+
 	metrics_count(visit->daemon->metrics, METRIC_UNAUTHORIZED);
-	http_add_header(out, "WWW-Authenticate", STR(DOOR_V2_CHALLENGE));
-	v2_refuse(out, 401, V2_UNAUTHORIZED, "%s", why->text);
+	if (!door_v2_is_host(host) ||
+	    buf_addf(&text, &full,
+		     "Bearer realm=\"%s://%s" TOKEN_FLOW_PATH "\",service=\"" TOKEN_FLOW_SERVICE
+		     "\"",
+		     door_v2_is_secure(visit) ? "https" : "http", host) < 0 ||
+	    door_v2_add_scope(&visit->call.path, &text, &full) < 0 ||
+	    (error && buf_addf(&text, &full, ",error=\"%s\"", error) < 0)) {
+		http_add_header(out, "WWW-Authenticate", STR(DOOR_V2_BASIC));
+		return;
+	}
+	http_add_header(out, "WWW-Authenticate", buf_str(&text));
+}
+
+static void door_v2_refuse(const struct door_v2 *visit, struct str name,
+			   enum door_v2_verdict verdict, struct http_response *out)
+{
+	const struct visitor *visitor = &visit->visitor;
+	const char *actions = door_v2_actions(visit->call.path.action);
+
+	if (verdict == DOOR_V2_DENIED) {
+		v2_refuse(out, 403, V2_DENIED, "%s has no scope for that: %s of " STR_FMT,
+			  visitor->who.token_id, actions, STR_ARG(name));
+		return;
+	}
+	door_v2_challenge(visit, out, visitor->narrowed ? "insufficient_scope" : NULL);
+	v2_refuse(out, 401, V2_UNAUTHORIZED,
+		  verdict == DOOR_V2_NARROWED ? "this token was asked for something else"
+					      : "log in with a token, as the password of any user");
 }
 
 static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 {
 	const struct v2_path *path = &visit->call.path;
 	const char *field = http_find_header(visit->call.request, "Authorization");
+	enum door_v2_verdict verdict;
 	char full[V2_FULL_NAME_MAX];
 	struct str name = v2_name(path, full);
 	struct err err;
@@ -65,21 +149,14 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 	auto_visitor_release(&visit->visitor);
 	if (auth_check_visitor(visit->daemon->auth, field, &visit->visitor, &err) < 0) {
 		if (err.kind == ERR_UNAUTHORIZED)
-			door_v2_challenge(visit, out, &err);
-		else
-			v2_refuse_err(out, &err);
+			door_v2_challenge(visit, out, "invalid_token");
+		v2_refuse_err(out, &err);
 		return false;
 	}
-	if (door_v2_may(visit, name, path->action))
+	verdict = door_v2_judge(visit, name, path->action);
+	if (verdict == DOOR_V2_YES)
 		return true;
-	if (door_v2_is_nobody(visit)) {
-		(void)err_set(&err, ERR_UNAUTHORIZED,
-			      "a token is needed, as the password of any user");
-		door_v2_challenge(visit, out, &err);
-	} else {
-		v2_refuse(out, 403, V2_DENIED, "%s has no scope %s:" STR_FMT,
-			  visit->visitor.who.token_id, door_v2_scope(path->action), STR_ARG(name));
-	}
+	door_v2_refuse(visit, name, verdict, out);
 	return false;
 }
 
@@ -89,6 +166,9 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 	visit->daemon = daemon;
 	visit->call = (struct v2_call){
 		.v2 = &daemon->v2, .request = request, .may = door_v2_may, .may_ctx = visit};
+	visit->for_token = str_equal(request->path, STR(TOKEN_FLOW_PATH));
+	if (visit->for_token)
+		return token_flow_admit(request, terms, out);
 	if (v2_path_parse(request, &visit->call.path, out) < 0 || !door_v2_check(visit, out))
 		return false;
 	v2_terms(&visit->call, terms);
@@ -98,6 +178,10 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 /* Who has waited shows its token once more. */
 void door_v2_answer(struct door_v2 *visit, struct http_response *out)
 {
+	if (visit->for_token) {
+		token_flow_answer(visit->daemon, visit->call.request, out);
+		return;
+	}
 	if (visit->call.request->waited && !door_v2_check(visit, out))
 		return;
 	visit->call.response = out;

@@ -10,7 +10,12 @@
  *
  * A token that may operate pulls and pushes everywhere; an admin's deletes, too.
  * Who may not is refused before anything is looked up: 401 with a challenge where
- * he has not said who he is, else 403. So nobody learns what there is.
+ * he has not said who he is, or where his access token (access_token.h) is for
+ * something else; else 403. So nobody learns what there is.
+ *
+ * The challenge names /v2/token (token_flow.h) of the host that was asked, since
+ * Docker's client pulls without a login only where it is given a token for that;
+ * and the scope that is wanted. Only a request without a Host is told Basic.
  */
 #pragma once
 
@@ -20,6 +25,7 @@
 /* A request's state. */
 struct door_v2 {
 	struct daemon *daemon;
+	bool for_token; /* no call, but token_flow.h */
 	struct v2_call call;
 	struct visitor visitor;
 };

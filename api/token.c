@@ -2,7 +2,6 @@
 #include "api/token.h"
 
 #include "layers/base/array.h"
-#include "layers/digest.h"
 
 #include <stdio.h>
 #include <sys/random.h>
@@ -94,7 +93,7 @@ static int token_parse(json_t *record, struct token *out, struct err *err)
 	return 0;
 }
 
-static void token_key(struct str secret, char hex[static DIGEST_HEX_MAX])
+void token_make_key(struct str secret, char hex[static DIGEST_HEX_MAX])
 {
 	struct digest digest;
 
@@ -175,25 +174,35 @@ int token_create(struct meta *meta, struct str name, const json_t *scopes, struc
 	record = token_record(name, scopes);
 	if (!record)
 		return err_set(err, ERR_INVALID, "name: expected UTF-8");
-	token_key(secret_bytes(secret), key);
+	token_make_key(secret_bytes(secret), key);
 	if (meta_put(meta, TOKEN_TABLE, str_of(key), record, err) < 0)
 		return -1;
 	return token_parse(record, out, err);
 }
 
-int token_find(struct meta *meta, struct str secret, struct token *out, struct err *err)
+bool token_is_secret(struct str text)
+{
+	return text.len == TOKEN_LENGTH && str_starts(text, STR("hth_"));
+}
+
+int token_find_key(struct meta *meta, struct str key, struct token *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
-	char key[DIGEST_HEX_MAX];
-	int found;
+	int found = meta_get(meta, TOKEN_TABLE, key, &record, err);
 
-	if (secret.len != TOKEN_LENGTH || !str_starts(secret, STR("hth_")))
-		return 0;
-	token_key(secret, key);
-	found = meta_get(meta, TOKEN_TABLE, str_of(key), &record, err);
 	if (found == 1 && token_parse(record, out, err) < 0)
 		return -1;
 	return found;
+}
+
+int token_find(struct meta *meta, struct str secret, struct token *out, struct err *err)
+{
+	char key[DIGEST_HEX_MAX];
+
+	if (!token_is_secret(secret))
+		return 0;
+	token_make_key(secret, key);
+	return token_find_key(meta, str_of(key), out, err);
 }
 
 struct token_list {

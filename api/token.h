@@ -16,6 +16,7 @@
 #include "layers/base/clock.h"
 #include "layers/base/secret.h"
 #include "layers/base/ulid.h"
+#include "layers/digest.h"
 #include "layers/meta.h"
 
 #define TOKEN_SECRET_BYTES ((size_t)32)
@@ -51,6 +52,14 @@ int token_create(struct meta *meta, struct str name, const json_t *scopes, struc
 
 /* 1 it is a token, 0 it is none, -1. */
 int token_find(struct meta *meta, struct str secret, struct token *out, struct err *err) MUST_CHECK;
+
+/* The same by its key in the table: the hex of its SHA-256. */
+int token_find_key(struct meta *meta, struct str key, struct token *out, struct err *err)
+	MUST_CHECK;
+
+/* Whether a text has a token's form. */
+bool token_is_secret(struct str text);
+void token_make_key(struct str secret, char hex[static DIGEST_HEX_MAX]);
 
 /* Newest first; fn may not write. */
 typedef int token_each_fn(void *ctx, const struct token *token, struct err *err);

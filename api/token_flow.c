@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/token_flow.h"
+
+#include "api/access_token.h"
+
+#define TOKEN_FLOW_BODY_MAX ((size_t)16 * 1024)
+#define TOKEN_FLOW_FIELDS_MAX ((size_t)16) /* of a form */
+#define TOKEN_FLOW_TEXT_MAX ((size_t)8 * 1024)
+#define TOKEN_FLOW_CHALLENGE "Basic realm=\"hearth\", charset=\"UTF-8\""
+
+/* A form's fields, or a query's. */
+struct token_form {
+	const struct http_field *fields;
+	size_t count;
+	char *text; /* owned: a form's, decoded */
+	struct http_field own[TOKEN_FLOW_FIELDS_MAX];
+};
+
+static inline void auto_token_form_release(struct token_form *form)
+{
+	free(form->text);
+}
+
+/* "" where there is none. */
+static struct str token_flow_field(const struct token_form *form, struct str name)
+{
+	for (size_t i = 0; i < form->count; i++) {
+		if (str_equal(form->fields[i].name, name))
+			return form->fields[i].value;
+	}
+	return STR("");
+}
+
+/* Decode one part of a form where it stands. */
+static bool token_flow_decode(struct str part, struct str *out)
+{
+	size_t len = part.len;
+
+	if (!http_unescape(drop_const(part.ptr), &len, true))
+		return false;
+	*out = (struct str){part.ptr, len};
+	return true;
+}
+
+static int token_flow_read_form(struct str body, struct token_form *out, struct err *err)
+{
+	struct str rest;
+	struct str pair;
+	struct str name;
+
+	out->text = str_dup(body);
+	rest = str_of(out->text);
+	out->fields = out->own;
+	while (rest.len > 0 && str_cut(&rest, '&', &pair)) {
+		struct http_field *field = &out->own[out->count];
+
+		if (out->count == TOKEN_FLOW_FIELDS_MAX)
+			return err_set(err, ERR_INVALID, "a form of more than %zu fields",
+				       TOKEN_FLOW_FIELDS_MAX);
+		(void)str_cut(&pair, '=', &name);
+		if (!token_flow_decode(name, &field->name) ||
+		    !token_flow_decode(pair.ptr ? pair : STR(""), &field->value))
+			return err_set(err, ERR_INVALID, "a form with a wrong escape");
+		out->count++;
+	}
+	return 0;
+}
+
+static void token_flow_add_scope(json_t *scopes, const char *action, struct str name)
+{
+	char text[TOKEN_SCOPE_MAX + V2_NAME_MAX];
+
+	if (json_array_size(scopes) == TOKEN_SCOPES_MAX)
+		return;
+	(void)snprintf(text, sizeof(text), "%s:" STR_FMT, action, STR_ARG(name));
+	(void)json_array_append_new(scopes, json_string(text));
+}
+
+static void token_flow_add_actions(json_t *scopes, struct str actions, struct str name)
+{
+	static const char *const known[] = {"pull", "push", "delete"};
+	struct str action;
+
+	while (str_cut(&actions, ',', &action)) {
+		bool all = str_equal(action, STR("*"));
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			if (all || str_equal(action, str_of(known[i])))
+				token_flow_add_scope(scopes, known[i], name);
+		}
+	}
+}
+
+/* TYPE:NAME:ACTIONS, read from both its ends, since a name may hold a colon. */
+static void token_flow_read_scope(struct str text, json_t *scopes)
+{
+	struct str name = text;
+	struct str type;
+	size_t end;
+
+	(void)str_cut(&name, ':', &type);
+	if (!name.ptr || !str_starts(type, STR("repository")))
+		return;
+	for (end = name.len; end > 0 && name.ptr[end - 1] != ':'; end--)
+		continue;
+	if (end == 0 || !v2_path_is_name((struct str){name.ptr, end - 1}))
+		return;
+	token_flow_add_actions(scopes, str_skip(name, end), (struct str){name.ptr, end - 1});
+}
+
+static json_t *token_flow_scopes(const struct token_form *form)
+{
+	json_t *scopes = json_array();
+
+	for (size_t i = 0; i < form->count; i++) {
+		struct str rest = form->fields[i].value;
+		struct str one;
+
+		if (!str_equal(form->fields[i].name, STR("scope")))
+			continue;
+		while (str_cut(&rest, ' ', &one))
+			token_flow_read_scope(one, scopes);
+	}
+	return scopes;
+}
+
+bool token_flow_admit(const struct http_request *request, struct http_terms *terms,
+		      struct http_response *out)
+{
+	*terms = (struct http_terms){.body_max = TOKEN_FLOW_BODY_MAX, .blocks = true};
+	if (request->method == HTTP_POST)
+		return true;
+	terms->body_max = 0;
+	if (request->method == HTTP_GET)
+		return true;
+	http_add_header(out, "Allow", STR("GET, POST"));
+	v2_refuse(out, 405, V2_UNSUPPORTED, "tokens are asked for by GET or POST");
+	return false;
+}
+
+/* Who asks, by a form's own fields. */
+static int token_flow_check_form(struct auth *auth, const struct token_form *form,
+				 char out[static DIGEST_HEX_MAX], struct err *err)
+{
+	struct str grant = token_flow_field(form, STR("grant_type"));
+
+	if (str_equal(grant, STR("password")))
+		return auth_check_key(auth, token_flow_field(form, STR("password")), out, err);
+	if (str_equal(grant, STR("refresh_token")))
+		return auth_check_key(auth, token_flow_field(form, STR("refresh_token")), out, err);
+	return err_set(err, ERR_INVALID, "grant_type: expected password or refresh_token");
+}
+
+static void token_flow_say(const struct access_token *token, struct str text,
+			   struct http_response *out)
+{
+	char when[CLOCK_TEXT_MAX];
+	AUTO(json)
+	json_t *body =
+		json_pack("{s:s, s:s, s:I, s:s}", "token", text.ptr, "access_token", text.ptr,
+			  "expires_in", (json_int_t)(ACCESS_TOKEN_MS / 1000), "issued_at",
+			  clock_format(token->until_ms - ACCESS_TOKEN_MS, when));
+	auto_free char *line = json_dumps(body, JSON_COMPACT);
+
+	if (!line)
+		abort();
+	http_add_header(out, "Cache-Control", STR("no-store"));
+	http_set_body(out, "application/json", str_of(line));
+}
+
+static int token_flow_run(struct daemon *daemon, const struct http_request *request,
+			  struct http_response *out, struct err *err)
+{
+	auto_buf struct buf text = BUF_WIPED(TOKEN_FLOW_TEXT_MAX);
+	AUTO(token_form) struct token_form form = {request->query, request->query_count};
+	auto_access_token struct access_token token = {.until_ms =
+							       clock_now_ms() + ACCESS_TOKEN_MS};
+	const char *field = http_find_header(request, "Authorization");
+	int known;
+
+	if (request->method == HTTP_POST) {
+		form.count = 0;
+		known = token_flow_read_form(request->body, &form, err);
+		if (known == 0)
+			known = token_flow_check_form(daemon->auth, &form, token.of, err);
+	} else {
+		known = auth_find_key(daemon->auth, field, token.of, err);
+	}
+	if (known < 0)
+		return -1;
+	token.scopes = token_flow_scopes(&form);
+	if (access_token_make(daemon->store, &token, &text, err) < 0)
+		return -1;
+	token_flow_say(&token, buf_str(&text), out);
+	return 0;
+}
+
+void token_flow_answer(struct daemon *daemon, const struct http_request *request,
+		       struct http_response *out)
+{
+	struct err err;
+
+	if (token_flow_run(daemon, request, out, &err) == 0)
+		return;
+	if (err.kind == ERR_UNAUTHORIZED) {
+		metrics_count(daemon->metrics, METRIC_UNAUTHORIZED);
+		http_add_header(out, "WWW-Authenticate", STR(TOKEN_FLOW_CHALLENGE));
+	}
+	v2_refuse_err(out, &err);
+}
