@@ -10,6 +10,7 @@
 #include "bake/agent_tag.h"
 #include "bake/convert_request.h"
 #include "layers/lease.h"
+#include "registry/referrers.h"
 #include "registry/tag.h"
 #include "registry/transport.h"
 
@@ -27,6 +28,8 @@ struct copy {
 	struct registries registries;
 	enum layer_codec codec;
 	struct digest image;
+	struct digest *referrers; /* owned: what is about it, and goes with it */
+	size_t referrer_count;
 };
 
 static bool copy_all(const struct copy *copy)
@@ -64,6 +67,13 @@ static int copy_judge(struct copy *copy, struct base_request *request, struct er
 	request->stream = transport_is_archive(from.kind) && str_equal(from.path, STR("-"));
 	request->all_platforms = copy_all(copy);
 	request->bare = true;
+	request->referrers = cli_has(cli, "referrers");
+	if (request->referrers && to.kind != REFERENCE_REGISTRY)
+		return err_set(err, ERR_INVALID, "--referrers: only a registry takes them");
+	if (request->referrers && codec)
+		return err_set(err, ERR_INVALID,
+			       "--referrers: what is about an image is not about it in another "
+			       "--compression");
 	return 0;
 }
 
@@ -100,7 +110,30 @@ static int copy_find_own(struct copy *copy, const struct platform *platform, str
 	if (found < 1 || tag.pulled)
 		return found < 0 ? -1 : 0;
 	copy->image = copy_all(copy) ? tag.target : tag.manifest;
+	if (cli_has(copy->cli, "referrers") &&
+	    referrers_find(copy->store, &copy->image, &copy->referrers, &copy->referrer_count,
+			   err) < 0)
+		return -1;
 	return 1;
+}
+
+/* What came with it; each is held, as the image is. */
+static int copy_note_referrers(struct copy *copy, const json_t *list, struct err *err)
+{
+	const json_t *item;
+	size_t i;
+
+	copy->referrers = calloc(json_array_size(list) + 1, sizeof(*copy->referrers));
+	if (!copy->referrers)
+		abort();
+	json_array_foreach(list, i, item)
+	{
+		if (digest_parse(json_str(item), &copy->referrers[i], err) < 0 ||
+		    lease_add(copy->lease, &copy->referrers[i], err) < 0)
+			return -1;
+	}
+	copy->referrer_count = json_array_size(list);
+	return 0;
 }
 
 static int copy_fetch(struct copy *copy, const struct base_request *request, struct err *err)
@@ -112,7 +145,8 @@ static int copy_fetch(struct copy *copy, const struct base_request *request, str
 	if (own != 0)
 		return own < 0 ? -1 : 0;
 	if (fetch_image(copy->cli, copy->store, copy->progress, request, &answer, err) < 0 ||
-	    json_need_string(answer, "", "manifest", &text, err) < 0)
+	    json_need_string(answer, "", "manifest", &text, err) < 0 ||
+	    copy_note_referrers(copy, json_object_get(answer, "referrers"), err) < 0)
 		return -1;
 	return digest_parse(text, &copy->image, err);
 }
@@ -135,13 +169,23 @@ static int copy_convert(struct copy *copy, struct err *err)
 static int copy_send(struct copy *copy, struct err *err)
 {
 	const struct export_spec place = {.to = copy->cli->args[1], .image = copy->image};
-	const struct send send = {.cli = copy->cli,
-				  .store = copy->store,
-				  .progress = copy->progress,
-				  .reference = buf_str(&copy->to),
-				  .image = copy->image,
-				  .credentials = &copy->to_login};
+	struct reference from;
+	struct reference to;
+	struct send send = {.cli = copy->cli,
+			    .store = copy->store,
+			    .progress = copy->progress,
+			    .reference = buf_str(&copy->to),
+			    .image = copy->image,
+			    .referrers = copy->referrers,
+			    .referrer_count = copy->referrer_count,
+			    .credentials = &copy->to_login};
+	struct err ignored;
 
+	/* Within a registry blobs are mounted, where it can. */
+	if (copy->to.len > 0 && reference_parse(buf_str(&copy->from), &from, &ignored) == 0 &&
+	    reference_parse(buf_str(&copy->to), &to, &ignored) == 0 &&
+	    from.kind == REFERENCE_REGISTRY && str_equal(from.host, to.host))
+		send.from = from.path;
 	return copy->to.len > 0 ? send_image(&send, err)
 				: export_image(copy->cli, copy->store, copy->progress, &place, err);
 }
@@ -195,6 +239,7 @@ static int run(struct cli *cli, struct err *err)
 	secret_done(&copy.from_login.password);
 	secret_done(&copy.to_login.password);
 	registries_done(&copy.registries);
+	free(copy.referrers);
 	buf_done(&copy.from);
 	buf_done(&copy.to);
 	return result < 0 ? err_ctx(err, "copy %s", cli->args[0]) : 0;
@@ -205,6 +250,7 @@ static const struct cli_option options[] = {
 	 "of several images that of this platform, or with all the index", false},
 	{"compression", "KIND",
 	 "convert the layers to zstd or gzip; by default they stay as they are", false},
+	{"referrers", NULL, "with what is about the image: signatures, bills of materials", false},
 	PROGRESS_OPTION,
 	ACCESS_OPTIONS_REGISTRY,
 	CLI_OPTION_JSON,

@@ -39,6 +39,11 @@ int send_image(const struct send *send, struct err *err)
 	const struct publish_request request = {
 		.reference = send->reference,
 		.manifest = send->image,
+		.tags = send->tags,
+		.tag_count = send->tag_count,
+		.referrers = send->referrers,
+		.referrer_count = send->referrer_count,
+		.from = send->from,
 		.plain_http = send_is_plain(send),
 		.ca_file = cli_text(send->cli, "ca-file"),
 		.user = str_of(send->credentials->user),

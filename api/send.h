@@ -8,13 +8,19 @@
 /* The canonical text of a reference that can be pushed to. ERR_INVALID for any other. */
 int send_name(struct str text, struct buf *out, struct err *err) MUST_CHECK;
 
-/* One image (or index) as one canonical reference. The command has ACCESS_OPTIONS_REGISTRY. */
+/* One image (or index) as one canonical reference, and with further tags of its repository. The
+ * command has ACCESS_OPTIONS_REGISTRY. */
 struct send {
 	const struct cli *cli;
 	struct store *store;
 	struct progress *progress;
 	struct str reference;
 	struct digest image;
+	const struct str *tags; /* or NULL, as the next */
+	size_t tag_count;
+	const struct digest *referrers;
+	size_t referrer_count;
+	struct str from; /* a repository of the registry that has the blobs, or "" */
 	const struct credentials *credentials;
 };
 

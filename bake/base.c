@@ -65,6 +65,7 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 	json_set_bool(value, "stream", request->stream);
 	json_set_bool(value, "bare", request->bare);
 	json_set_bool(value, "allPlatforms", request->all_platforms);
+	json_set_bool(value, "referrers", request->referrers);
 	json_set_bool(value, "anyArchive", request->any_archive);
 	json_set_text(value, "platform", platform_format(&request->platform, platform));
 	base_request_place(request, value);

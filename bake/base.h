@@ -28,6 +28,7 @@ struct base_request {
 	bool stream;        /* the asker's is what the file `-` reads */
 	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */
 	bool all_platforms; /* of a bare pull the whole index */
+	bool referrers;     /* of a bare pull also what is about the image */
 	bool any_archive;   /* find out which kind of archive it is */
 	struct platform platform;
 	bool plain_http;

@@ -9,12 +9,37 @@ struct publish {
 	void *ctx;
 };
 
+static json_t *publish_referrers(const struct publish_request *request)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < request->referrer_count; i++) {
+		char text[DIGEST_TEXT_MAX];
+
+		(void)json_array_append_new(
+			list, json_string(digest_format(&request->referrers[i], text)));
+	}
+	return list;
+}
+
+static json_t *publish_tags(const struct publish_request *request)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < request->tag_count; i++)
+		(void)json_array_append_new(list, json_from_str(request->tags[i]));
+	return list;
+}
+
 static json_t *publish_format(struct store *store, const struct publish_request *request)
 {
 	json_t *value = asker_request_new(store);
 
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
 	digest_json_set(value, "manifest", &request->manifest);
+	json_set(value, "tags", publish_tags(request));
+	json_set(value, "referrers", publish_referrers(request));
+	json_set(value, "from", json_from_str(request->from));
 	json_set_bool(value, "plainHttp", request->plain_http);
 	if (request->ca_file)
 		json_set_text(value, "caFile", request->ca_file);

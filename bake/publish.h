@@ -11,6 +11,11 @@
 struct publish_request {
 	struct str reference; /* canonical */
 	struct digest manifest;
+	const struct str *tags; /* further ones, at most PUSH_TAGS_MAX */
+	size_t tag_count;
+	const struct digest *referrers; /* as push.h has them */
+	size_t referrer_count;
+	struct str from; /* a repository of that registry which has the blobs, or "" */
 	bool plain_http;
 	const char *ca_file; /* or NULL */
 	struct str user;     /* credentials for the reference's registry, or empty */

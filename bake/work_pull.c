@@ -10,14 +10,16 @@
 
 struct pull_work {
 	struct work_call *call;
-	json_t *names; /* what it is called here */
+	json_t *names;     /* what it is called here */
+	json_t *referrers; /* digests of what is about it */
 };
 
 static void pull_hear(void *ctx, const struct pull_event *event)
 {
 	static const char *const names[] = {
 		[PULL_RESOLVED] = "resolved", [PULL_LAYER] = "layer", [PULL_LAYER_HELD] = "held",
-		[PULL_LAYER_DONE] = "done",   [PULL_NAMED] = "named", [PULL_WARNING] = NULL,
+		[PULL_LAYER_DONE] = "done",   [PULL_NAMED] = "named", [PULL_REFERRER] = NULL,
+		[PULL_WARNING] = NULL,
 	};
 	const struct pull_work *work = ctx;
 	const struct work_progress progress = {.event = names[event->kind],
@@ -28,6 +30,13 @@ static void pull_hear(void *ctx, const struct pull_event *event)
 
 	if (event->kind == PULL_WARNING) {
 		work_call_warn(work->call, event->text);
+		return;
+	}
+	if (event->kind == PULL_REFERRER) {
+		char text[DIGEST_TEXT_MAX];
+
+		(void)json_array_append_new(work->referrers,
+					    json_string(digest_format(&event->digest, text)));
 		return;
 	}
 	if (event->kind == PULL_NAMED)
@@ -119,6 +128,7 @@ static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
 	    json_get_bool(request, "", "stream", &stream, err) < 0 ||
 	    json_get_bool(request, "", "bare", &spec.bare, err) < 0 ||
 	    json_get_bool(request, "", "allPlatforms", &spec.all_platforms, err) < 0 ||
+	    json_get_bool(request, "", "referrers", &spec.referrers, err) < 0 ||
 	    json_get_bool(request, "", "anyArchive", &spec.any_archive, err) < 0 ||
 	    json_get_bool(request, "", "plainHttp", &spec.plain_http, err) < 0 ||
 	    json_get_string(request, "", "caFile", &ca_file, err) < 0 ||
@@ -138,7 +148,8 @@ static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
 static int pull_answer(struct work_call *call, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *names = json_array();
-	struct pull_work work = {call, names};
+	AUTO(json) json_t *referrers = json_array();
+	struct pull_work work = {call, names, referrers};
 	struct tag tag;
 	bool bare = false;
 
@@ -150,6 +161,8 @@ static int pull_answer(struct work_call *call, json_t **out, struct err *err)
 	digest_json_set(*out, "target", &tag.target);
 	digest_json_set(*out, "manifest", &tag.manifest);
 	(void)json_object_set(*out, "names", names);
+	if (json_array_size(referrers) > 0)
+		(void)json_object_set(*out, "referrers", referrers);
 	return 0;
 }
 

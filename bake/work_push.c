@@ -25,9 +25,60 @@ static void push_hear(void *ctx, const struct push_event *event)
 		work_call_tell(ctx, &progress);
 }
 
+/* What a request lists beside the image. */
+struct push_lists {
+	struct str tags[PUSH_TAGS_MAX];
+	struct digest *referrers; /* owned */
+};
+
+static void auto_push_lists_release(struct push_lists *lists)
+{
+	free(lists->referrers);
+}
+
+static int push_read_tags(const json_t *list, struct push_lists *lists, struct push_spec *spec,
+			  struct err *err)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+	{
+		if (i == PUSH_TAGS_MAX)
+			return err_set(err, ERR_LIMIT, "more than %zu tags", PUSH_TAGS_MAX);
+		lists->tags[i] = json_str(item);
+	}
+	spec->tags = lists->tags;
+	spec->tag_count = json_array_size(list);
+	return 0;
+}
+
+static int push_read_lists(const json_t *request, struct push_lists *lists, struct push_spec *spec,
+			   struct err *err)
+{
+	const json_t *list = json_object_get(request, "referrers");
+	const json_t *item;
+	size_t i;
+
+	if (push_read_tags(json_object_get(request, "tags"), lists, spec, err) < 0)
+		return -1;
+	lists->referrers = calloc(json_array_size(list) + 1, sizeof(*lists->referrers));
+	if (!lists->referrers)
+		abort();
+	json_array_foreach(list, i, item)
+	{
+		if (digest_parse(json_str(item), &lists->referrers[i], err) < 0)
+			return -1;
+	}
+	spec->referrers = lists->referrers;
+	spec->referrer_count = json_array_size(list);
+	return 0;
+}
+
 static int push_answer(struct work_call *call, json_t **out, struct err *err)
 {
 	struct reference reference;
+	AUTO(push_lists) struct push_lists lists = {0};
 	struct push_spec spec = {
 		.reference = &reference,
 		.event = push_hear,
@@ -42,6 +93,8 @@ static int push_answer(struct work_call *call, json_t **out, struct err *err)
 
 	if (json_need_string(call->request, "", "reference", &text, err) < 0 ||
 	    json_need_string(call->request, "", "manifest", &manifest, err) < 0 ||
+	    json_get_string(call->request, "", "from", &spec.from, err) < 0 ||
+	    push_read_lists(call->request, &lists, &spec, err) < 0 ||
 	    json_get_bool(call->request, "", "plainHttp", &spec.plain_http, err) < 0 ||
 	    json_get_string(call->request, "", "caFile", &ca_file, err) < 0 ||
 	    json_get_string(call->request, "", "user", &spec.user, err) < 0 ||

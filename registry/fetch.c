@@ -79,28 +79,12 @@ int fetch_check_manifest(const struct http_reply *response, struct str text,
 int fetch_manifest(struct remote *remote, struct http *http, const char *name, struct buf *out,
 		   struct digest *out_digest, struct err *err)
 {
-	struct buf_sink body = BUF_SINK(out);
-	const struct remote_request request = {.method = HTTP_GET,
-					       .kind = "manifests",
-					       .name = name,
-					       .document = true,
-					       .accept = FETCH_ACCEPT,
-					       .body = &body.sink};
+	const struct remote_request request = {
+		.kind = "manifests", .name = name, .accept = FETCH_ACCEPT};
 	auto_http_reply struct http_reply response = {0};
-	struct retry retry = remote_retry(remote);
 
-	for (;;) {
-		bool strayed;
-		int result;
-
-		buf_clear(out);
-		result = remote_try(remote, http, &request, &response, &strayed, err);
-		if (result == 0 && response.status == 200)
-			break;
-		if (!remote_failed(remote, &response, result, strayed, name, err) ||
-		    retry_wait(&retry, http, response.retry_after_ms, err) < 0)
-			return -1;
-	}
+	if (remote_get(remote, http, &request, name, out, &response, err) < 0)
+		return -1;
 	digest_of(buf_str(out), out_digest);
 	return fetch_check_manifest(&response, buf_str(out), out_digest, err);
 }

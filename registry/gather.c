@@ -4,14 +4,20 @@
  * verified and not unpacked, and no name at the end. Nothing else is checked,
  * so what no bake could stand on is carried, too: other platforms,
  * attestations, artifacts, layers that are not distributed (which stay where
- * they are).
+ * they are). With it, if that is wanted, comes what is about the image, and what
+ * is about that.
  */
+#include "layers/base/array.h"
 #include "layers/blob.h"
+#include "layers/digest_set.h"
 #include "registry/closure.h"
 #include "registry/lanes_priv.h"
 #include "registry/pull_priv.h"
+#include "registry/referrers.h"
 
 #include <inttypes.h>
+
+#define GATHER_SUBJECTS_MAX ((size_t)10000)
 
 struct gather_sink {
 	struct sink sink;
@@ -141,6 +147,94 @@ static int gather_choose(struct pull *pull, struct digest *digest, struct buf *t
 	return buf_add(text, buf_str(&chosen), err);
 }
 
+/* Documents that are asked for what is about them, in the order in which they came. */
+struct gather_subjects {
+	struct pull *pull;
+	struct digest_set met;
+	struct digest *at; /* owned */
+	size_t count;
+	size_t referrers;
+};
+
+static void auto_gather_subjects_release(struct gather_subjects *subjects)
+{
+	digest_set_done(&subjects->met);
+	free(subjects->at);
+}
+
+/* 1 it is new, 0 it was met before, -1. */
+static int gather_meet(struct gather_subjects *subjects, const struct digest *digest,
+		       struct err *err)
+{
+	int fresh = digest_set_add(&subjects->met, digest, err);
+
+	if (fresh <= 0)
+		return fresh;
+	if (array_make_room(&subjects->at, sizeof(*subjects->at), subjects->count,
+			    GATHER_SUBJECTS_MAX, "manifests with what is about them", err) < 0)
+		return -1;
+	subjects->at[subjects->count++] = *digest;
+	return 1;
+}
+
+/* A document of the store, and those that it names. */
+static int gather_meet_all(struct gather_subjects *subjects, const struct digest *digest,
+			   struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_closure struct closure closure = {0};
+
+	if (gather_meet(subjects, digest, err) < 0 ||
+	    blob_read_all(subjects->pull->store, digest, &text, err) < 0 ||
+	    closure_parse(buf_str(&text), &closure, err) < 0)
+		return -1;
+	for (size_t i = 0; i < closure.count; i++) {
+		if (closure.items[i].kind == CLOSURE_DOCUMENT &&
+		    gather_meet_all(subjects, &closure.items[i].what.digest, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A referrers_remote_fn. */
+static int gather_referrer(void *ctx, const struct digest *digest, struct err *err)
+{
+	struct gather_subjects *subjects = ctx;
+	struct pull *pull = subjects->pull;
+	const struct descriptor self = {.digest = *digest};
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+
+	if (digest_set_has(&subjects->met, digest))
+		return 0;
+	if (++subjects->referrers > REFERRERS_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d manifests are about it",
+			       REFERRERS_MAX);
+	if (pull_document(pull, digest, &text, err) < 0 ||
+	    gather_document(pull, digest, &text, 0, err) < 0 ||
+	    gather_meet_all(subjects, digest, err) < 0)
+		return -1;
+	pull_tell(pull, PULL_REFERRER, &self, 0);
+	return 0;
+}
+
+static int gather_referrers(struct pull *pull, const struct digest *image, struct err *err)
+{
+	AUTO(gather_subjects) struct gather_subjects subjects = {.pull = pull};
+
+	if (!pull->origin->referrers)
+		return err_set(err, ERR_UNSUPPORTED, "only registries list what is about an image");
+	if (gather_meet_all(&subjects, image, err) < 0)
+		return -1;
+	for (size_t i = 0; i < subjects.count; i++) {
+		const struct digest subject = subjects.at[i]; /* the array may move */
+
+		if (pull->origin->referrers(pull->origin, &subject, gather_referrer, &subjects,
+					    err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int gather_image(struct pull *pull, struct tag *out, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
@@ -154,7 +248,8 @@ int gather_image(struct pull *pull, struct tag *out, struct err *err)
 	self.digest = digest;
 	self.size = text.len;
 	pull_tell(pull, PULL_RESOLVED, &self, self.size);
-	if (gather_document(pull, &digest, &text, 0, err) < 0)
+	if (gather_document(pull, &digest, &text, 0, err) < 0 ||
+	    (pull->spec->referrers && gather_referrers(pull, &digest, err) < 0))
 		return -1;
 	*out = (struct tag){.target = digest, .manifest = digest};
 	return 0;

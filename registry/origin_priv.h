@@ -29,6 +29,14 @@ struct origin {
 	int (*blob)(struct origin *origin, size_t lane, const struct descriptor *blob,
 		    struct sink *out, struct err *err);
 
+	/*
+	 * Each manifest there that is about this one. NULL for places that have
+	 * no such list.
+	 */
+	int (*referrers)(struct origin *origin, const struct digest *subject,
+			 int (*fn)(void *ctx, const struct digest *digest, struct err *err),
+			 void *ctx, struct err *err);
+
 	void (*close)(struct origin *origin);
 
 	/* What an origin has to say beside that, from any thread; NULL, or who opened it sets it.

@@ -3,6 +3,7 @@
 #include "registry/fetch_priv.h"
 #include "registry/origin_priv.h"
 #include "registry/pull.h"
+#include "registry/referrers_remote_priv.h"
 
 struct registry {
 	struct origin origin;
@@ -76,6 +77,18 @@ static int registry_blob(struct origin *origin, size_t lane, const struct descri
 	return fetch_blob(registry->remote, http, blob, out, err);
 }
 
+static int registry_referrers(struct origin *origin, const struct digest *subject,
+			      int (*fn)(void *ctx, const struct digest *digest, struct err *err),
+			      void *ctx, struct err *err)
+{
+	struct registry *registry = container_of(origin, struct registry, origin);
+	struct http *http;
+
+	if (registry_lane(registry, 0, &http, err) < 0)
+		return -1;
+	return referrers_remote_each(registry->remote, http, subject, fn, ctx, err);
+}
+
 static void registry_warn(void *ctx, struct str text)
 {
 	const struct registry *registry = ctx;
@@ -118,6 +131,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 	registry->origin = (struct origin){.resolve = registry_resolve,
 					   .document = registry_document,
 					   .blob = registry_blob,
+					   .referrers = registry_referrers,
 					   .close = registry_close};
 	registry->reference = reference;
 	registry->got = BUF_INIT(MANIFEST_MAX);

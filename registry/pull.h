@@ -38,8 +38,9 @@ enum pull_event_kind {
 	PULL_LAYER,      /* a layer's progress: done of size bytes */
 	PULL_LAYER_HELD, /* the store has it already */
 	PULL_LAYER_DONE,
-	PULL_NAMED,   /* it is in the store, by the name in text */
-	PULL_WARNING, /* text is a sentence; nothing else is set */
+	PULL_NAMED,    /* it is in the store, by the name in text */
+	PULL_REFERRER, /* digest is of what is about the image, or about that */
+	PULL_WARNING,  /* text is a sentence; nothing else is set */
 };
 
 struct pull_event {
@@ -60,6 +61,7 @@ struct pull_spec {
 	int streamfd;       /* what the file `-` reads; 0 for none */
 	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */
 	bool all_platforms; /* of a bare pull the whole index */
+	bool referrers;     /* of a bare pull also what is about the image */
 	bool any_archive;   /* find out which kind of archive it is */
 	struct platform platform;
 	bool plain_http;     /* loopback needs no asking */

@@ -89,7 +89,11 @@ int push_find_source(struct push *push, const struct digest *blob, struct str *o
 	lock_drop(&push->sources.lock);
 	if (source)
 		*out = str_of(source->path);
-	return source ? 1 : result;
+	if (source || result < 0 || push->spec->from.len == 0 ||
+	    str_equal(push->spec->from, push->spec->reference->path))
+		return source ? 1 : result;
+	*out = push->spec->from;
+	return 1;
 }
 
 void push_sources_done(struct push_sources *sources)

@@ -2,6 +2,7 @@
 #include "registry/remote_priv.h"
 
 #include "layers/base/clock.h"
+#include "registry/link_priv.h"
 #include "registry/refusal_priv.h"
 #include "registry/url_priv.h"
 
@@ -321,4 +322,46 @@ int remote_send(struct remote *remote, struct http *http, const struct remote_re
 		if (retry_wait(&retry, http, response->retry_after_ms, err) < 0)
 			return -1;
 	}
+}
+
+int remote_get(struct remote *remote, struct http *http, const struct remote_request *request,
+	       const char *what, struct buf *out, struct http_reply *response, struct err *err)
+{
+	struct buf_sink body = BUF_SINK(out);
+	struct remote_request gathered = *request;
+	struct retry retry = remote_retry(remote);
+
+	gathered.method = HTTP_GET;
+	gathered.document = true;
+	gathered.body = &body.sink;
+	for (;;) {
+		bool strayed;
+		int result;
+
+		buf_clear(out);
+		result = remote_try(remote, http, &gathered, response, &strayed, err);
+		if (result == 0 && response->status == 200)
+			return 0;
+		if (!remote_failed(remote, response, result, strayed, what, err) ||
+		    retry_wait(&retry, http, response->retry_after_ms, err) < 0)
+			return -1;
+	}
+}
+
+int remote_next_page(const struct remote *remote, const struct remote_request *request,
+		     const struct http_reply *response, struct buf *out, struct err *err)
+{
+	struct str link = link_find(http_header(response, "Link"), STR("next"));
+	struct remote_way way = {.url = BUF_INIT(HTTP_URL_MAX)};
+	int result;
+
+	if (link.len == 0)
+		return 0;
+	result = remote_way_start(remote, request, &way, err);
+	if (result == 0) {
+		buf_clear(out);
+		result = url_join(way.url.ptr, link, out, err);
+	}
+	remote_way_done(&way);
+	return result < 0 ? -1 : 1;
 }

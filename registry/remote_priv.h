@@ -92,4 +92,21 @@ struct retry remote_retry(const struct remote *remote);
 int remote_send(struct remote *remote, struct http *http, const struct remote_request *request,
 		const char *what, struct http_reply *response, struct err *err) MUST_CHECK;
 
+/*
+ * A document, whole, into out, whose ceiling holds: a try that broke leaves
+ * nothing of it. 0 and a 200; -1 where the answer is another, which *response is.
+ */
+int remote_get(struct remote *remote, struct http *http, const struct remote_request *request,
+	       const char *what, struct buf *out, struct http_reply *response, struct err *err)
+	MUST_CHECK;
+
+/*
+ * Where a list goes on behind the page that was asked for, by its answer's Link,
+ * for the next request's url (which *out may lend this one's): 1, 0 it does not,
+ * -1.
+ */
+int remote_next_page(const struct remote *remote, const struct remote_request *request,
+		     const struct http_reply *response, struct buf *out, struct err *err)
+	MUST_CHECK;
+
 DEFINE_AUTO(remote, struct remote *, remote_close);

@@ -2,7 +2,6 @@
 #include "registry/survey.h"
 
 #include "layers/base/json.h"
-#include "registry/link_priv.h"
 #include "registry/remote_priv.h"
 #include "registry/url_priv.h"
 
@@ -76,19 +75,13 @@ static int survey_take(struct survey *survey, struct str text, struct err *err)
 }
 
 /* Where the next page is: 1, 0 this was the last, -1. */
-static int survey_next(struct survey *survey, const struct http_reply *response, struct buf *url,
-		       struct err *err)
+static int survey_next(struct survey *survey, const struct remote_request *request,
+		       const struct http_reply *response, struct buf *url, struct err *err)
 {
-	struct str link = link_find(http_header(response, "Link"), STR("next"));
-	auto_buf struct buf base = BUF_INIT(HTTP_URL_MAX);
+	int more = remote_next_page(survey->remote, request, response, url, err);
 
-	if (link.len == 0)
-		return 0;
-	if (remote_base(survey->remote, &base, err) < 0)
-		return -1;
-	buf_clear(url);
-	if (url_join(base.ptr, link, url, err) < 0)
-		return -1;
+	if (more <= 0)
+		return more;
 	if (++survey->pages > SURVEY_LINKS_MAX || str_equal(buf_str(url), buf_str(&survey->seen)))
 		return err_set(err, ERR_REMOTE, "its pages have no end");
 	if ((survey->pages & (survey->pages - 1)) > 0)
@@ -112,48 +105,25 @@ static int survey_first(const struct survey_spec *spec, struct buf *out, const c
 	return 0;
 }
 
-/* One page; a try that broke leaves nothing of it. */
-static int survey_ask(struct survey *survey, const struct remote_request *request, struct buf *page,
-		      struct http_reply *response, struct err *err)
-{
-	struct retry retry = remote_retry(survey->remote);
-
-	for (;;) {
-		bool strayed;
-		int result;
-
-		buf_clear(page);
-		result = remote_try(survey->remote, survey->http, request, response, &strayed, err);
-		if (result == 0 && response->status == 200)
-			return 0;
-		if (!remote_failed(survey->remote, response, result, strayed, "the list", err) ||
-		    retry_wait(&retry, survey->http, response->retry_after_ms, err) < 0)
-			return -1;
-	}
-}
-
 static int survey_list(struct survey *survey, struct err *err)
 {
 	auto_buf struct buf first = BUF_INIT(HTTP_URL_MAX);
 	auto_buf struct buf url = BUF_INIT(HTTP_URL_MAX);
 	auto_buf struct buf page = BUF_INIT(SURVEY_PAGE_MAX);
 	auto_http_reply struct http_reply response = {0};
-	struct buf_sink body = BUF_SINK(&page);
-	struct remote_request request = {.method = HTTP_GET,
-					 .document = true,
-					 .accept = "application/json",
-					 .body = &body.sink};
+	struct remote_request request = {.accept = "application/json"};
 	int more = 1;
 
 	if (survey_first(survey->spec, &first, &request.name, err) < 0)
 		return -1;
 	request.kind = survey->spec->path.len > 0 ? "tags" : NULL;
 	while (more == 1) {
-		if (survey_ask(survey, &request, &page, &response, err) < 0)
+		if (remote_get(survey->remote, survey->http, &request, "the list", &page, &response,
+			       err) < 0)
 			return -1;
 		more = survey_take(survey, buf_str(&page), err);
 		if (more == 1)
-			more = survey_next(survey, &response, &url, err);
+			more = survey_next(survey, &request, &response, &url, err);
 		request.url = url.ptr;
 	}
 	return more;

@@ -418,10 +418,9 @@ int upload_blob(struct remote *remote, struct http *http, const struct upload_sp
 }
 
 int upload_document(struct remote *remote, struct http *http, const char *name,
-		    struct str media_type, struct str text, struct err *err)
+		    struct str media_type, struct str text, struct http_reply *out, struct err *err)
 {
 	auto_buf struct buf type = BUF_INIT(HTTP_REPLY_HEADERS_MAX);
-	auto_http_reply struct http_reply response = {0};
 	struct text_body body;
 	struct remote_request request = {.method = HTTP_PUT,
 					 .kind = "manifests",
@@ -436,12 +435,12 @@ int upload_document(struct remote *remote, struct http *http, const char *name,
 	if (buf_add(&type, media_type, err) < 0)
 		return -1;
 	request.content_type = type.ptr;
-	if (remote_send(remote, http, &request, name, &response, err) < 0)
+	if (remote_send(remote, http, &request, name, out, err) < 0)
 		return -1;
-	if (response.status >= 300)
-		return remote_refused(remote, &response, name, err);
+	if (out->status >= 300)
+		return remote_refused(remote, out, name, err);
 	digest_of(text, &digest);
-	if (digest_parse(http_header(&response, "Docker-Content-Digest"), &kept, &ignored) == 0 &&
+	if (digest_parse(http_header(out, "Docker-Content-Digest"), &kept, &ignored) == 0 &&
 	    kept.algorithm == digest.algorithm && !digest_equal(&kept, &digest))
 		return err_set(err, ERR_REMOTE, "the registry kept another manifest than was sent");
 	return 0;

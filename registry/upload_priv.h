@@ -46,6 +46,10 @@ int upload_mount(struct remote *remote, struct http *http, const struct digest *
 int upload_blob(struct remote *remote, struct http *http, const struct upload_spec *spec,
 		struct err *err) MUST_CHECK;
 
-/* A manifest or index under a tag or its digest; the registry has to take it as it is. */
+/*
+ * A manifest or index under a tag or its digest (with a query, perhaps); the
+ * registry has to take it as it is. *out is what it answered.
+ */
 int upload_document(struct remote *remote, struct http *http, const char *name,
-		    struct str media_type, struct str text, struct err *err) MUST_CHECK;
+		    struct str media_type, struct str text, struct http_reply *out, struct err *err)
+	MUST_CHECK;

@@ -31,6 +31,32 @@ refused "what is not here is not found" 66 "no image" hearth push "$registry/acm
 refused "nobody listens there" 69 "push 127.0.0.1:1/a" hearth push "$digest" 127.0.0.1:1/a:1
 refused "a password needs a name" 64 "go together" hearth push "$digest" "$registry/a:1" --password-stdin
 
+# Several names at once, and what is about an image
+said=$(hearth push "$digest" "$registry/many/a:1" "$registry/many/b:1" "$registry/many/a:2" "$registry/many/a:3" --json 2>"$work/push.log")
+same "an image goes to several names" "$(jq -r '.references | length' <<<"$said")" 4
+same "which all stand for it" "$(for name in a:1 a:2 a:3 b:1; do seen "many/$name"; done | sort -u)" "$digest"
+sent() { grep -oE '^\[push\] done sha256:[0-9a-f]*' "$work/push.log" | sort "$@" | wc -l; }
+same "and its blobs went to each repository once" "$(sent)" "$((2 * $(sent -u)))"
+refused "a password is for one registry" 64 "several registries" \
+	hearth push "$digest" "$registry/a:1" "localhost:1/a:1" --username me --password-stdin
+printf '{}' >"$work/empty"
+empty=sha256:$(sha256sum <"$work/empty" | cut -d' ' -f1)
+place=$(curl -fsS -o /dev/null -D - -X POST "http://$registry/v2/many/a/blobs/uploads/" | tr -d '\r' | sed -n 's/^Location: //p')
+curl -fsS -X PUT -H "Content-Type: application/octet-stream" --data-binary @"$work/empty" "$place&digest=$empty"
+manifest=application/vnd.oci.image.manifest.v1+json
+jq -nj --arg type "$manifest" --arg empty "$empty" --arg image "$digest" '{schemaVersion: 2, mediaType: $type, artifactType: "test/signature",
+	config: {mediaType: "application/vnd.oci.empty.v1+json", digest: $empty, size: 2}, layers: [], subject: {mediaType: $type, digest: $image, size: 1}}' >"$work/signature"
+signature=sha256:$(sha256sum <"$work/signature" | cut -d' ' -f1)
+jq -nj --arg type "$manifest" --arg digest "$signature" --argjson size "$(stat -c %s "$work/signature")" '{schemaVersion: 2,
+	mediaType: "application/vnd.oci.image.index.v1+json", manifests: [{mediaType: $type, digest: $digest, size: $size, artifactType: "test/signature"}]}' >"$work/list"
+curl -fsS -X PUT -H "Content-Type: $manifest" --data-binary @"$work/signature" "http://$registry/v2/many/a/manifests/$signature"
+curl -fsS -X PUT -H "Content-Type: application/vnd.oci.image.index.v1+json" --data-binary @"$work/list" "http://$registry/v2/many/a/manifests/${digest/:/-}"
+same "a copy takes along what is about the image" "$(HEARTH_DATA=$work/fresh hearth copy "$registry/many/a:1" "$registry/signed/a:1" --referrers 2>/dev/null)" "$digest"
+about() { curl -fsS -H "Accept: application/vnd.oci.image.index.v1+json" "http://$registry/v2/$1/manifests/${digest/:/-}" | jq -r '.manifests[].digest'; }
+same "and lists it there" "$(about signed/a)" "$signature"
+same "which is there" "$(curl -fsS -H "Accept: $manifest" "http://$registry/v2/signed/a/manifests/$signature")" "$(cat "$work/signature")"
+refused "a layout has no place for it" 64 "only a registry" hearth copy "$registry/many/a:1" "oci:$work/x" --referrers
+
 # A bake pushes, too
 jq --arg a "$registry/baked/one:1" '. + {push: [$a]}' "$work/a.json" >"$work/p.json"
 same "a bake pushes to what its spec names" "$(bake "$work/p.json" --push "$registry/baked/two:1")" "$digest"

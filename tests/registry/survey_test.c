@@ -53,7 +53,7 @@ static void pages(void *ctx, const struct standin_request *request)
 	if (strstr(request->target, "last=b&"))
 		standin_answer(request, "200 OK", "Link: <?last=c>; rel=\"next\"\r\n",
 			       STR("{\"tags\":[\"c\"]}"));
-	else if (strstr(request->target, "last=c"))
+	else if (strcmp(request->target, "/v2/acme/tool/tags/list?last=c") == 0)
 		standin_answer(request, "200 OK", "", STR("{\"name\":\"x\",\"tags\":null}"));
 	else if (strcmp(request->target, "/v2/acme/tool/tags/list?n=1000") == 0)
 		standin_answer(request, "200 OK",

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/referrers.h"
+
+#include "layers/base/array.h"
+#include "layers/blob.h"
+#include "layers/digest_set.h"
+#include "registry/closure.h"
+#include "registry/inventory.h"
+#include "registry/repository.h"
+
+struct referrers {
+	struct store *store;
+	struct meta *meta;
+	struct digest_set known; /* documents that are looked for in subjects, or were */
+	struct digest *found;    /* owned; what is about them, in the order that it was found in */
+	size_t count;
+	const struct digest *subject; /* the one that is looked for */
+};
+
+static void auto_referrers_release(struct referrers *referrers)
+{
+	digest_set_done(&referrers->known);
+	free(referrers->found);
+}
+
+static int referrers_add(void *ctx, const struct digest *digest, const json_t *descriptor,
+			 struct err *err)
+{
+	struct referrers *referrers = ctx;
+	struct digest blob;
+	int fresh = blob_find_id(referrers->store, digest, &blob, err);
+
+	(void)descriptor;
+	if (fresh == 1)
+		fresh = digest_set_add(&referrers->known, &blob, err);
+	if (fresh <= 0)
+		return fresh;
+	if (array_make_room(&referrers->found, sizeof(*referrers->found), referrers->count,
+			    REFERRERS_MAX, "referrers", err) < 0)
+		return -1;
+	referrers->found[referrers->count++] = blob;
+	return 0;
+}
+
+static int referrers_look_in(void *ctx, struct str name, struct err *err)
+{
+	struct referrers *referrers = ctx;
+
+	return repository_each_referrer(referrers->meta, name, referrers->subject, NULL,
+					referrers_add, referrers, err);
+}
+
+static int referrers_look(struct referrers *referrers, const struct digest *subject,
+			  struct err *err)
+{
+	referrers->subject = subject;
+	return repository_each_name(referrers->meta, STR(""), referrers_look_in, referrers, err);
+}
+
+int referrers_find(struct store *store, const struct digest *image, struct digest **out,
+		   size_t *out_count, struct err *err)
+{
+	auto_inventory struct inventory inventory = {0};
+	AUTO(referrers) struct referrers referrers = {0};
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (inventory_read(store, image, &inventory, err) < 0 ||
+	    meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	referrers.store = store;
+	referrers.meta = meta;
+	for (size_t i = 0; i < inventory.count; i++) {
+		if (digest_set_add(&referrers.known, &inventory.items[i].digest, err) < 0)
+			return -1;
+	}
+	for (size_t i = inventory.count; i > 0; i--) {
+		if (referrers_look(&referrers, &inventory.items[i - 1].digest, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < referrers.count; i++) {
+		const struct digest subject = referrers.found[i]; /* the array may move */
+
+		if (referrers_look(&referrers, &subject, err) < 0)
+			return -1;
+	}
+	*out = steal_ptr(&referrers.found);
+	*out_count = referrers.count;
+	return 0;
+}
