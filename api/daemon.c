@@ -247,7 +247,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	    admin_token_ensure(daemon.store, err) < 0)
 		return -1;
 	daemon.auth = auth_new(daemon.store);
-	daemon.v2 = (struct v2){.store = daemon.store};
+	daemon.v2 = (struct v2){.store = daemon.store, .recall = v2_recall_new()};
 	daemon.metrics = metrics_new();
 	metrics_add_source(daemon.metrics, daemon_metrics, &daemon);
 	metrics_add_source(daemon.metrics, ready_metrics, daemon.store);
@@ -265,6 +265,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	server_free(daemon.server);
 	metrics_free(daemon.metrics);
 	auth_free(daemon.auth);
+	v2_recall_free(daemon.v2.recall);
 	buf_done(&daemon.info);
 	store_close(daemon.store);
 	return 0;

@@ -19,12 +19,14 @@
 #include "layers/store.h"
 #include "registry/mirror.h"
 #include "registry/v2_path.h"
+#include "registry/v2_recall.h"
 #include "registry/v2_refuse.h"
 
 /* What all calls share. The daemon makes it once. */
 struct v2 {
 	struct store *store;
-	struct mirror *mirror; /* borrowed; NULL where it is a mirror of nobody */
+	struct mirror *mirror;    /* borrowed; NULL where it is a mirror of nobody */
+	struct v2_recall *recall; /* NULL: nothing is remembered */
 };
 
 struct v2_call {

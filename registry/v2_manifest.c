@@ -59,8 +59,8 @@ static int v2_manifest_find_tag(const struct v2_call *call, struct meta *meta, s
 	return found;
 }
 
-static int v2_manifest_find(const struct v2_call *call, struct repository_item *out,
-			    struct err *err)
+static int v2_manifest_look_up(const struct v2_call *call, struct repository_item *out,
+			       struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct digest digest = call->path.digest;
@@ -73,6 +73,22 @@ static int v2_manifest_find(const struct v2_call *call, struct repository_item *
 	return found == 1 ? repository_find(meta, call->path.repository, REPOSITORY_MANIFEST,
 					    &digest, out, err)
 			  : found;
+}
+
+/* 1, 0, -1. */
+static int v2_manifest_find(const struct v2_call *call, struct repository_item *out,
+			    struct err *err)
+{
+	struct v2_recall *recall = call->v2->recall;
+	uint64_t generation = meta_generation(call->v2->store);
+	int found;
+
+	if (recall && v2_recall_find(recall, &call->path, generation, out))
+		return 1;
+	found = v2_manifest_look_up(call, out, err);
+	if (found == 1 && recall)
+		v2_recall_put(recall, &call->path, generation, out);
+	return found;
 }
 
 static void v2_manifest_get(struct v2_call *call)

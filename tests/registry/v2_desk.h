@@ -122,11 +122,13 @@ static inline struct v2_desk v2_desk_of(void **state)
 {
 	struct store_fixture *fixture = *state;
 
-	return (struct v2_desk){.v2 = {.store = fixture->store}, .response = HTTP_RESPONSE_INIT};
+	return (struct v2_desk){.v2 = {.store = fixture->store, .recall = v2_recall_new()},
+				.response = HTTP_RESPONSE_INIT};
 }
 
 static inline void auto_v2_desk_release(struct v2_desk *desk)
 {
 	http_response_clear(&desk->response);
+	v2_recall_free(desk->v2.recall);
 }
 #define auto_v2_desk AUTO(v2_desk)
