@@ -185,8 +185,8 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	log_info("stopping");
 	end_ms = clock_monotonic_ms() + grace_ms;
 	if (server_drain(daemon->server, grace_ms)) {
-		mirror_close(daemon->v2.mirror);
 		plane_stop(daemon->plane, end_ms - clock_monotonic_ms());
+		mirror_close(daemon->v2.mirror);
 		log_info("stopped");
 		return 0;
 	}
@@ -257,8 +257,10 @@ static int daemon_run(struct cli *cli, struct err *err)
 	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
 	    server_new(&options, &daemon.server, err) < 0 ||
 	    upstreams_open(cli, daemon.store, daemon.server, &daemon.v2.mirror, err) < 0 ||
-	    plane_start(&plane, cli, daemon.store, daemon.server, err) < 0)
+	    plane_start(&plane, cli, daemon.store, daemon.server, daemon.v2.mirror, err) < 0)
 		return -1;
+	if (daemon.v2.mirror)
+		metrics_add_source(daemon.metrics, upstreams_metrics, daemon.v2.mirror);
 	result = daemon_serve(&daemon, grace_ms, err);
 	if (result < 0)
 		return -1; /* threads may be at all of it: the process ends */

@@ -19,6 +19,7 @@
 struct upkeep {
 	struct store *store;
 	const struct config *config;
+	struct mirror *mirror; /* or NULL */
 	pthread_t thread;
 	struct cancel cancel;
 	int64_t collect_ms; /* when it collects next, on the monotonic clock */
@@ -68,6 +69,24 @@ static int upkeep_collect(const struct upkeep *upkeep, struct err *err)
 	return 0;
 }
 
+/* What of the mirror goes is given back at once: there may be much of it. */
+static void upkeep_trim_mirror(struct upkeep *upkeep)
+{
+	uint64_t bytes = 0;
+	struct err err;
+
+	if (mirror_trim(upkeep->mirror, &upkeep->cancel, &bytes, &err) < 0) {
+		log_warn("mirror not trimmed why=\"%s\"", err.text);
+		return;
+	}
+	if (bytes == 0)
+		return;
+	log_info("mirror trimmed bytes=%" PRIu64, bytes);
+	upkeep->collect_ms = clock_monotonic_ms() + UPKEEP_COLLECT_MS;
+	if (upkeep_collect(upkeep, &err) < 0 && err.kind != ERR_CANCELLED)
+		log_warn("store not collected why=\"%s\"", err.text);
+}
+
 static void upkeep_round(struct upkeep *upkeep)
 {
 	int64_t now_ms = clock_monotonic_ms();
@@ -90,7 +109,11 @@ static void *upkeep_main(void *ctx)
 	struct pollfd stop = {.fd = cancel_fd(&upkeep->cancel), .events = POLLIN};
 	int64_t round_ms = clock_monotonic_ms() + UPKEEP_ROUND_MS;
 
+	if (upkeep->mirror)
+		upkeep_trim_mirror(upkeep); /* the limits may be new */
 	while (poll(&stop, 1, UPKEEP_TRIM_MS) == 0) {
+		if (upkeep->mirror && mirror_may_be_over(upkeep->mirror))
+			upkeep_trim_mirror(upkeep);
 		if (clock_monotonic_ms() >= round_ms) {
 			upkeep_round(upkeep);
 			round_ms = clock_monotonic_ms() + UPKEEP_ROUND_MS;
@@ -109,8 +132,8 @@ static void upkeep_free(struct upkeep *upkeep)
 }
 DEFINE_AUTO(upkeep, struct upkeep *, upkeep_free);
 
-int upkeep_start(struct store *store, const struct config *config, struct upkeep **out,
-		 struct err *err)
+int upkeep_start(struct store *store, const struct config *config, struct mirror *mirror,
+		 struct upkeep **out, struct err *err)
 {
 	AUTO(upkeep) struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
 
@@ -119,6 +142,7 @@ int upkeep_start(struct store *store, const struct config *config, struct upkeep
 	*upkeep = (struct upkeep){
 		.store = store,
 		.config = config,
+		.mirror = mirror,
 		.cancel.fd = -1,
 		.collect_ms = clock_monotonic_ms() + UPKEEP_COLLECT_MS,
 	};

@@ -2,6 +2,10 @@
 #include "api/upstreams.h"
 
 #include "api/access.h"
+#include "api/metrics.h"
+
+#include <stddef.h>
+#include <stdio.h>
 
 static int upstreams_log_in(void *ctx, struct str reference, const struct cancel *cancel,
 			    struct credentials *out, struct err *err)
@@ -55,4 +59,112 @@ int upstreams_open(const struct cli *cli, struct store *store, struct server *se
 	for (size_t i = 0; i < config->upstream_count; i++)
 		upstreams_describe(config, &config->upstreams[i], &specs[i]);
 	return mirror_open(&options, out, err) < 0 ? err_ctx(err, "mirror") : 0;
+}
+
+/* A number of each upstream. */
+struct upstreams_number {
+	const char *name;
+	const char *labels; /* beside the upstream's own; or "" */
+	const char *type;
+	const char *help;
+	size_t offset; /* in its report */
+};
+
+#define UPSTREAMS_NUMBER(member) offsetof(struct mirror_report, member)
+
+static const struct upstreams_number upstreams_numbers[] = {
+	{"hearth_mirror_requests_total", ",from=\"store\"", "counter",
+	 "What was asked of the mirror: answered by the store, by an upstream, or by the store "
+	 "since the upstream cannot be asked.",
+	 UPSTREAMS_NUMBER(hits)},
+	{"hearth_mirror_requests_total", ",from=\"upstream\"", NULL, NULL,
+	 UPSTREAMS_NUMBER(misses)},
+	{"hearth_mirror_requests_total", ",from=\"stale\"", NULL, NULL, UPSTREAMS_NUMBER(stale)},
+	{"hearth_mirror_upstream_requests_total", "", "counter", "Requests to upstreams.",
+	 UPSTREAMS_NUMBER(requests)},
+	{"hearth_mirror_upstream_errors_total", "", "counter",
+	 "Of these: without an answer that was any good.", UPSTREAMS_NUMBER(errors)},
+	{"hearth_mirror_fetched_bytes_total", "", "counter", "Bytes that came from upstreams.",
+	 UPSTREAMS_NUMBER(fetched_bytes)},
+	{"hearth_mirror_served_bytes_total", "", "counter", "Bytes of theirs that were given away.",
+	 UPSTREAMS_NUMBER(served_bytes)},
+	{"hearth_mirror_held_bytes", "", "gauge",
+	 "Bytes of theirs in the store, when that was "
+	 "looked at last.",
+	 UPSTREAMS_NUMBER(held_bytes)},
+};
+
+static int upstreams_add(struct mirror *mirror, const struct upstreams_number *number,
+			 struct buf *page, struct err *err)
+{
+	struct mirror_report report;
+
+	for (size_t i = 0; mirror_report(mirror, i, &report); i++) {
+		char labels[512];
+		struct metric_sample sample = {number->name, labels, i == 0 ? number->type : NULL,
+					       number->help, 0};
+
+		(void)snprintf(labels, sizeof(labels), "upstream=\"%s\"%s", report.host,
+			       number->labels);
+		memcpy(&sample.value, (const char *)&report + number->offset, sizeof(sample.value));
+		if (metrics_value(page, &sample, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int upstreams_add_states(struct mirror *mirror, struct buf *page, struct err *err)
+{
+	struct mirror_report report;
+
+	for (size_t i = 0; mirror_report(mirror, i, &report); i++) {
+		char labels[512];
+		const struct metric_sample sample = {
+			"hearth_mirror_upstream_up", labels, i == 0 ? "gauge" : NULL,
+			"Whether an upstream may be asked, as far as is known.",
+			report.health == MIRROR_HEALTHY || report.health == MIRROR_UNASKED};
+
+		(void)snprintf(labels, sizeof(labels), "upstream=\"%s\"", report.host);
+		if (metrics_value(page, &sample, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Of those that say so. */
+static int upstreams_add_quotas(struct mirror *mirror, struct buf *page, struct err *err)
+{
+	const char *type = "gauge";
+	struct mirror_report report;
+
+	for (size_t i = 0; mirror_report(mirror, i, &report); i++) {
+		char labels[512];
+		const struct metric_sample sample = {
+			"hearth_mirror_quota_remaining", labels, type,
+			"Requests that an upstream still allows, as it says.",
+			(uint64_t)report.remaining};
+
+		if (report.remaining < 0)
+			continue;
+		type = NULL;
+		(void)snprintf(labels, sizeof(labels), "upstream=\"%s\"", report.host);
+		if (metrics_value(page, &sample, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int upstreams_metrics(void *ctx, struct buf *page, struct err *err)
+{
+	const struct metric_sample fills = {"hearth_mirror_fills", "", "gauge",
+					    "Blobs that arrive from upstreams at present.",
+					    mirror_fills(ctx)};
+
+	for (size_t i = 0; i < sizeof(upstreams_numbers) / sizeof(upstreams_numbers[0]); i++) {
+		if (upstreams_add(ctx, &upstreams_numbers[i], page, err) < 0)
+			return -1;
+	}
+	if (upstreams_add_states(ctx, page, err) < 0 || upstreams_add_quotas(ctx, page, err) < 0)
+		return -1;
+	return metrics_value(page, &fills, err);
 }

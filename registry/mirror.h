@@ -81,6 +81,81 @@ struct mirror_place {
 int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,
 		 struct err *err) MUST_CHECK;
 
+/* How an upstream fares. */
+enum mirror_health {
+	MIRROR_UNASKED,
+	MIRROR_HEALTHY,
+	MIRROR_LIMITED, /* it asked to be left alone for a while */
+	MIRROR_FAILING,
+};
+
+struct mirror_report {
+	const char *host;
+	const char *place;  /* where it is */
+	const char *prefix; /* of its names there; or "" */
+	bool is_default;
+	enum mirror_health health;
+	int64_t retry_ms;    /* for so long it is left alone; or 0 */
+	int64_t answered_ms; /* when it last did, since 1970; 0 for never, here and below */
+	int64_t failed_ms;
+	char why[200]; /* its last failure, while it fails */
+	int64_t limit; /* its quota, as it says; -1 where it does not, here and below */
+	int64_t remaining;
+	/* since the start, but for what is held: */
+	uint64_t hits;   /* requests that it was not asked for */
+	uint64_t misses; /* and those that it was */
+	uint64_t stale;  /* answered by what was here, since it could not be asked */
+	uint64_t requests;
+	uint64_t errors; /* of these requests */
+	uint64_t fetched_bytes;
+	uint64_t served_bytes;
+	uint64_t held_bytes; /* in the store, at the last trim */
+	uint64_t max_bytes;  /* that may be; 0 for any */
+};
+
+/* Of upstream number `at`; what it points to lives as long as the mirror. False behind the last. */
+bool mirror_report(struct mirror *mirror, size_t at, struct mirror_report *out);
+
+/* Blobs that arrive at present. */
+size_t mirror_fills(struct mirror *mirror);
+
+/*
+ * All of that as JSON, {"upstreams": [{"host", "health", ...}], "fills"}, which
+ * the caller owns. A mirror that is NULL has no upstreams.
+ */
+json_t *mirror_status(struct mirror *mirror);
+
+struct mirror_warm_spec {
+	bool all_platforms;
+	struct platform platform; /* else only what is for this one */
+	const struct cancel *cancel;
+};
+
+struct mirror_warmed {
+	struct digest digest; /* what the reference stands for */
+	uint64_t manifests;
+	uint64_t blobs;
+	uint64_t fetched; /* of the blobs: that were not here */
+	uint64_t fetched_bytes;
+};
+
+/*
+ * Fetch an image of an upstream whole, by its reference; it blocks until all is
+ * here. ERR_INVALID where it is none of an upstream, else as that answers.
+ */
+int mirror_warm(struct mirror *mirror, struct str text, const struct mirror_warm_spec *spec,
+		struct mirror_warmed *out, struct err *err) MUST_CHECK;
+
+/*
+ * Remove records of what was used longest ago, of each upstream that holds more
+ * than its max_bytes. *out_bytes: what a collection can give back.
+ */
+int mirror_trim(struct mirror *mirror, const struct cancel *cancel, uint64_t *out_bytes,
+		struct err *err) MUST_CHECK;
+
+/* Whether that might find something; costs nothing. */
+bool mirror_may_be_over(const struct mirror *mirror);
+
 /* Answer a call for an upstream's repository, or leave what it waits for. */
 void v2_mirror_answer(struct v2_call *call, const struct mirror_place *place);
 

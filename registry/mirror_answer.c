@@ -90,6 +90,10 @@ void mirror_serve(struct v2_call *call, const struct mirror_place *place,
 	call->path.digest = *digest;
 	v2_answer_held(call);
 	call->path = asked;
+	if (call->request->method == HTTP_GET)
+		atomic_fetch_add(&place->upstream->counts.served,
+				 call->response->stream ? call->response->stream_bytes
+							: call->response->body.len);
 	if (call->response->status != 404)
 		return;
 	/* It went in this moment: the upstream still has it. */

@@ -3,6 +3,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/blob.h"
+#include "layers/use.h"
 #include "registry/repository.h"
 #include "registry/v2_blob.h"
 
@@ -100,22 +101,35 @@ static void blob_answer_arrival(struct v2_call *call, struct mirror_visit *visit
 	call->response->stream_bytes = range.count;
 }
 
-/* Whether it can be served by what is here; *out_stored: the bytes are, the leave is not. */
+/* 1 it can be served by what is here, 0, -1. *out_stored: the bytes are, if not the leave. */
 static int blob_find_held(const struct v2_call *call, const struct mirror_place *place,
-			  bool *out_stored, struct err *err)
+			  bool *out_stored, struct digest *out, struct err *err)
 {
 	const struct digest *digest = &call->path.digest;
 	AUTO(meta) struct meta *meta = NULL;
 	struct repository_item item;
 	struct blob_info info;
 	int stored = blob_find(call->v2->store, digest, &info, err);
+	int found;
 
 	if (stored < 0 || meta_begin(call->v2->store, META_READ, &meta, err) < 0)
 		return -1;
 	*out_stored = stored == 1;
 	if (stored == 0)
 		return 0;
-	return repository_find(meta, str_of(place->key), REPOSITORY_BLOB, digest, &item, err);
+	found = repository_find(meta, str_of(place->key), REPOSITORY_BLOB, digest, &item, err);
+	if (found == 1)
+		*out = item.blob;
+	return found;
+}
+
+static void blob_serve(struct v2_call *call, const struct mirror_place *place,
+		       const struct digest *blob)
+{
+	use_note(call->v2->store, blob);
+	mirror_serve(call, place, &call->path.digest);
+	if (call->response->stream)
+		mirror_pin_stream(call->v2->mirror, blob, call->response);
 }
 
 /* Ask for it by GET: there is no shorter way, or it was tried. */
@@ -150,9 +164,10 @@ void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 {
 	struct mirror_wish wish = {
 		.place = place, .name = call->path.reference, .digest = &call->path.digest};
+	struct digest blob;
 	bool stored = false;
 	struct err err;
-	int held = blob_find_held(call, place, &stored, &err);
+	int held = blob_find_held(call, place, &stored, &blob, &err);
 	int result;
 
 	if (held < 0) {
@@ -161,7 +176,7 @@ void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 	}
 	if (held == 1) {
 		mirror_count_hit(call, place);
-		mirror_serve(call, place, &call->path.digest);
+		blob_serve(call, place, &blob);
 		return;
 	}
 	result = blob_check(call, &wish, stored, &err);

@@ -3,6 +3,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/blob.h"
+#include "layers/use.h"
 #include "registry/repository.h"
 
 /* What is here already. */
@@ -10,6 +11,7 @@ struct held {
 	bool held;
 	bool fresh; /* the upstream need not be asked */
 	struct digest digest;
+	struct digest blob; /* the sha256 of the same bytes */
 };
 
 /* What a name stands for, and when the upstream said so. 1, 0 or -1. */
@@ -38,7 +40,7 @@ static int held_find(const struct v2_call *call, const struct mirror_place *plac
 		     struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	struct repository_item item;
+	struct repository_item item = {.size = 0};
 	struct blob_info info;
 	int found;
 
@@ -51,6 +53,7 @@ static int held_find(const struct v2_call *call, const struct mirror_place *plac
 					&item, err);
 	if (found == 1)
 		found = blob_find(call->v2->store, &item.blob, &info, err);
+	out->blob = item.blob;
 	out->held = found == 1;
 	return found < 0 ? -1 : 0;
 }
@@ -69,6 +72,8 @@ void mirror_answer_manifest(struct v2_call *call, const struct mirror_place *pla
 		v2_refuse_err(call->response, &err);
 		return;
 	}
+	if (held.held)
+		use_note(call->v2->store, &held.blob);
 	if (held.held && held.fresh) {
 		mirror_count_hit(call, place);
 		mirror_serve(call, place, &held.digest);

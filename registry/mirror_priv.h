@@ -40,6 +40,9 @@ static inline struct str mirror_place_path(const struct mirror_place *place)
 	return str_of(place->key + place->host_len + 1);
 }
 
+/* The upstream that has this name, or one of its others; or NULL. */
+struct mirror_upstream *mirror_find_upstream(struct mirror *mirror, struct str text);
+
 /* mirror_remote.c: clients of upstreams' repositories, with their tokens. */
 
 struct mirror_remote;
@@ -129,6 +132,7 @@ struct mirror {
 	size_t threads;
 	pthread_t thread[MIRROR_THREADS_MAX];
 	struct mirror_remote *remotes; /* the last used first */
+	struct mirror_pin *pins;
 };
 
 /*
@@ -168,5 +172,12 @@ ssize_t mirror_fill_read(const struct mirror_task *task, uint64_t at, char *out,
 
 /* The same without waiting for a disk: 0 where one would be waited for. */
 ssize_t mirror_fill_read_near(const struct mirror_task *task, uint64_t at, char *out, size_t max);
+
+/* mirror_pin.c: what is being read, and is not removed. */
+
+/* The answer's body is read: blob stays until that has ended. */
+void mirror_pin_stream(struct mirror *mirror, const struct digest *blob,
+		       struct http_response *response);
+bool mirror_is_pinned(struct mirror *mirror, const struct digest *blob);
 
 DEFINE_AUTO(mirror_task, struct mirror_task *, mirror_release);

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-static struct mirror_upstream *route_find(struct mirror *mirror, struct str text)
+struct mirror_upstream *mirror_find_upstream(struct mirror *mirror, struct str text)
 {
 	char host[URL_HOST_MAX];
 	struct err ignored;
@@ -73,7 +73,7 @@ int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirro
 	if (path->repository.len == 0)
 		return 0;
 	if (path->ns.len > 0) {
-		upstream = route_find(mirror, path->ns);
+		upstream = mirror_find_upstream(mirror, path->ns);
 		if (!upstream)
 			return err_set(err, ERR_DENIED,
 				       STR_FMT " is no upstream of this mirror; the configuration "
@@ -82,7 +82,7 @@ int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirro
 		return mirror_place_make(upstream, rest, out, err);
 	}
 	(void)str_cut(&rest, '/', &first);
-	upstream = route_find(mirror, first);
+	upstream = mirror_find_upstream(mirror, first);
 	if (upstream && rest.len > 0)
 		return mirror_place_make(upstream, rest, out, err);
 	return route_to_default(mirror, path, out, err);

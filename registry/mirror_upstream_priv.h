@@ -27,6 +27,9 @@ struct mirror_counts {
 	atomic_uint_least64_t errors;  /* of these: no answer, or none that is any good */
 	atomic_uint_least64_t fetched; /* bytes that came from it */
 	atomic_uint_least64_t served;  /* and that were given away */
+	/* at the last trim: */
+	atomic_uint_least64_t held;
+	atomic_uint_least64_t fetched_then;
 };
 
 struct mirror_upstream {

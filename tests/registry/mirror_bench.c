@@ -268,6 +268,11 @@ static void client_take(struct client *client, struct mirror_got *got)
 		(void)snprintf(got->headers + len, sizeof(got->headers) - len, "%s: %s\n",
 			       response->headers[i].name, response->headers[i].value);
 	}
+	if (response->stream && client->want->response) {
+		*client->want->response = client->response;
+		client->response = HTTP_RESPONSE_INIT;
+		return;
+	}
 	if (response->stream) {
 		got->len = client->want->method == HTTP_HEAD ? (size_t)response->stream_bytes : 0;
 		if (client->want->method != HTTP_HEAD)

@@ -73,7 +73,8 @@ struct mirror_want {
 	const char *query; /* a parameter, beside ns */
 	const char *value;
 	enum http_method method;
-	bool impatient; /* its time is over before anything happens */
+	struct http_response *response; /* gets a stream, which is not read */
+	bool impatient;                 /* its time is over before anything happens */
 };
 
 /* Ask until there is an answer, and read it. The caller frees got->body. */
