@@ -33,7 +33,7 @@ static bool door_v2_asked(const struct door_v2 *visit, struct str repository, en
 
 	if (!visitor->narrowed || scopes_allow(visitor->asked, action, repository))
 		return true;
-	return str_equal(repository, v2_name(path, full)) &&
+	return str_equal(repository, v2_name(&visit->call, full)) &&
 	       scopes_allow(visitor->asked, action, path->repository);
 }
 
@@ -143,7 +143,7 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 	const char *field = http_find_header(visit->call.request, "Authorization");
 	enum door_v2_verdict verdict;
 	char full[V2_FULL_NAME_MAX];
-	struct str name = v2_name(path, full);
+	struct str name = v2_name(&visit->call, full);
 	struct err err;
 
 	auto_visitor_release(&visit->visitor);

@@ -44,23 +44,28 @@ int mirror_place_make(struct mirror_upstream *upstream, struct str name, struct 
 	return 1;
 }
 
-/* 1, 0 it is ours, -1. */
+/*
+ * 1, 0 it is ours, -1. Who pushes looks for blobs before anything of his is here,
+ * and who pulls has asked for a manifest before: the default upstream hears of no
+ * blob of a repository that nobody has pulled from it.
+ */
 static int route_to_default(struct mirror *mirror, const struct v2_path *path,
 			    struct mirror_place *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	int ours;
+	int found;
 
 	if (!mirror->fallback || path->action != V2_PULL)
 		return 0;
 	if (meta_begin(mirror->options.store, META_READ, &meta, err) < 0)
 		return -1;
-	ours = repository_exists(meta, path->repository, err);
-	if (ours != 0)
-		return ours < 0 ? -1 : 0;
-	ours = mirror_place_make(mirror->fallback, path->repository, out, err);
+	found = repository_is_begun(meta, path->repository, err);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	if (mirror_place_make(mirror->fallback, path->repository, out, err) < 0)
+		return -1;
 	out->by_default = true;
-	return ours;
+	return path->kind == V2_BLOB ? repository_exists(meta, str_of(out->key), err) : 1;
 }
 
 int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,

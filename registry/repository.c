@@ -282,14 +282,27 @@ void repository_note(struct store *store, const struct repository_item *item)
 	use_note(store, &item->blob);
 }
 
-int repository_exists(struct meta *meta, struct str repository, struct err *err)
+static int repository_has(struct meta *meta, struct str repository, enum repository_kind kind,
+			  struct err *err)
 {
 	struct repository_key prefix;
 	struct str first;
 
-	if (repository_key(repository, 'm', "", &prefix, err) < 0)
+	if (repository_key(repository, REPOSITORY_LETTERS[kind], "", &prefix, err) < 0)
 		return -1;
 	return meta_find_end(meta, REPOSITORY_TABLE, str_of(prefix.text), META_FIRST, &first, err);
+}
+
+int repository_exists(struct meta *meta, struct str repository, struct err *err)
+{
+	return repository_has(meta, repository, REPOSITORY_MANIFEST, err);
+}
+
+int repository_is_begun(struct meta *meta, struct str repository, struct err *err)
+{
+	int found = repository_exists(meta, repository, err);
+
+	return found != 0 ? found : repository_has(meta, repository, REPOSITORY_BLOB, err);
 }
 
 struct repository_walk {

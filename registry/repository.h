@@ -70,6 +70,9 @@ void repository_note(struct store *store, const struct repository_item *item);
 /* Whether it holds a manifest. 1, 0, -1. */
 int repository_exists(struct meta *meta, struct str repository, struct err *err) MUST_CHECK;
 
+/* Or anything at all: blobs come first. 1, 0, -1. */
+int repository_is_begun(struct meta *meta, struct str repository, struct err *err) MUST_CHECK;
+
 /* All items of every repository, or of one; until fn returns non-zero, which is returned. */
 typedef int repository_each_fn(void *ctx, struct str repository, const struct repository_item *item,
 			       struct err *err);

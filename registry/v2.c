@@ -86,14 +86,20 @@ void v2_answer(struct v2_call *call)
 		v2_answer_held(call);
 }
 
-struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX])
+struct str v2_name(const struct v2_call *call, char out[static V2_FULL_NAME_MAX])
 {
+	const struct v2_path *path = &call->path;
+	struct mirror_place place;
+	struct err ignored; /* who is no upstream is refused when it is asked for */
 	int n;
 
-	if (path->ns.len == 0)
+	if (call->v2->mirror && mirror_route(call->v2->mirror, path, &place, &ignored) == 1)
+		n = snprintf(out, V2_FULL_NAME_MAX, "%s", place.key);
+	else if (path->ns.len > 0)
+		n = snprintf(out, V2_FULL_NAME_MAX, STR_FMT "/" STR_FMT, STR_ARG(path->ns),
+			     STR_ARG(path->repository));
+	else
 		return path->repository;
-	n = snprintf(out, V2_FULL_NAME_MAX, STR_FMT "/" STR_FMT, STR_ARG(path->ns),
-		     STR_ARG(path->repository));
 	return (struct str){out, (size_t)n};
 }
 

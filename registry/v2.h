@@ -44,11 +44,11 @@ struct v2_call {
 };
 
 /*
- * The name that permissions are about: of a mirrored repository, with its host.
- * It lies in out, or in the path.
+ * The name that permissions are about: a mirrored repository's has its host, also
+ * where that is the default. It lies in out, or in the path.
  */
 #define V2_FULL_NAME_MAX (V2_NAMESPACE_MAX + 1 + V2_NAME_MAX + 1)
-struct str v2_name(const struct v2_path *path, char out[static V2_FULL_NAME_MAX]);
+struct str v2_name(const struct v2_call *call, char out[static V2_FULL_NAME_MAX]);
 
 /* How the body is taken, and whether the answer may take its time. */
 void v2_terms(const struct v2_call *call, struct http_terms *out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a request means, and what is asked of him how often. */
 #include "registry/mirror.h"
+#include "registry/repository.h"
 #include "tests/registry/mirror_bench.h"
 
 #include <string.h>
@@ -105,6 +106,67 @@ static void without_a_default_other_names_are_ours(void **state)
 	assert_int_equal(route(bench, "quay.io", "", &place, &err), 0);
 }
 
+static void hold(struct mirror_bench *bench, const char *name, enum repository_kind kind)
+{
+	const struct repository_item item = {
+		.kind = kind, .digest = {.bytes = {1}}, .blob = {.bytes = {1}}};
+	struct meta *meta;
+	struct err err = {0};
+
+	check_ok(meta_begin(bench->options.store, META_WRITE, &meta, &err), &err);
+	check_ok(repository_put(meta, str_of(name), &item, &err), &err);
+	check_ok(meta_commit(meta, &err), &err);
+}
+
+/* Whoever pushes would else wait for the upstream at each blob, and tell it what he has. */
+static void the_default_hears_of_no_blob_before_a_manifest(void **state)
+{
+	struct mirror_bench *bench = *state;
+	const struct v2_path path = {
+		.kind = V2_BLOB, .action = V2_PULL, .repository = STR("acme/tool")};
+	struct mirror_place place;
+	struct err err = {0};
+
+	open_three(bench, "docker.io");
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 0);
+	hold(bench, "docker.io/acme/tool", REPOSITORY_MANIFEST);
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+	assert_true(place.by_default);
+}
+
+static void a_name_is_ours_from_its_first_blob_on(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_place place;
+	struct err err = {0};
+
+	open_three(bench, "docker.io");
+	assert_int_equal(route(bench, "acme/tool", "", &place, &err), 1);
+	hold(bench, "acme/tool", REPOSITORY_BLOB);
+	assert_int_equal(route(bench, "acme/tool", "", &place, &err), 0);
+	check_route(bench, "acme/tool", "docker.io", "docker.io/acme/tool");
+}
+
+static void permissions_are_about_the_name_with_its_host(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct v2_call call = {.v2 = &bench->v2,
+			       .path = {.kind = V2_MANIFEST,
+					.action = V2_PULL,
+					.repository = STR("alpine"),
+					.reference = STR("1.0")}};
+	char name[V2_FULL_NAME_MAX];
+
+	open_three(bench, "docker.io");
+	assert_true(str_equal(v2_name(&call, name), STR("docker.io/library/alpine")));
+	hold(bench, "alpine", REPOSITORY_BLOB);
+	assert_true(str_equal(v2_name(&call, name), STR("alpine")));
+	call.path.ns = STR("index.docker.io");
+	assert_true(str_equal(v2_name(&call, name), STR("docker.io/library/alpine")));
+	call.path.ns = STR("ghcr.io");
+	assert_true(str_equal(v2_name(&call, name), STR("ghcr.io/alpine")));
+}
+
 static void a_name_that_is_too_long_with_its_host_is_refused(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -193,6 +255,9 @@ int main(void)
 		TEST(a_short_name_of_the_hub_is_a_library_s),
 		TEST(who_is_no_upstream_is_refused),
 		TEST(without_a_default_other_names_are_ours),
+		TEST(the_default_hears_of_no_blob_before_a_manifest),
+		TEST(a_name_is_ours_from_its_first_blob_on),
+		TEST(permissions_are_about_the_name_with_its_host),
 		TEST(a_name_that_is_too_long_with_its_host_is_refused),
 		TEST(an_upstream_is_given_once),
 		TEST(a_tag_is_asked_for_once_in_its_time),
