@@ -3,7 +3,7 @@
 #include "registry/document.h"
 
 #include "layers/blob.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/registry/stock.h"
 
 struct seen {
 	size_t documents;
@@ -100,6 +100,28 @@ static void documents_that_name_each_other_are_visited_once(void **state)
 	assert_int_equal(seen.others, 1);
 }
 
+/* Others may call a blob by its sha512; what is not here under it is nothing. */
+static void a_sha512_leads_to_the_blob_that_it_names(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct stock layer = stock_put(fixture->store, "layer", DIGEST_SHA512);
+	struct stock absent = stock_absent("absent", DIGEST_SHA512);
+	AUTO(reach) struct reach *reach = NULL;
+	struct digest manifest;
+	struct seen seen = {0};
+	struct err err = {0};
+	char json[1024];
+
+	(void)snprintf(json, sizeof(json), "{\"layers\":[%s,%s]}",
+		       stock_descriptor(&layer, "text/x"), stock_descriptor(&absent, "text/x"));
+	put(fixture->store, json, &manifest);
+	check_ok(reach_open(fixture->store, document_names, &reach, &err), &err);
+	check_ok(reach_from(reach, &manifest, see, &seen, &err), &err);
+	assert_true(reach_has(reach, &layer.blob));
+	assert_int_equal(seen.blobs, 1);
+	assert_int_equal(seen.others, 0);
+}
+
 static int count(void *ctx, const struct digest *digest, struct err *err)
 {
 	int *found = ctx;
@@ -123,6 +145,9 @@ static void a_digest_is_found_however_it_is_written(void **state)
 		{"{\"a\":\"sha256:" HEX63 "\"}", 0},
 		{"{\"a\":\"sha256:" HEX63 "F\"}", 0},
 		{"sha256:sha256:" HEX63 "f", 1},
+		{"{\"a\":\"sha512:" HEX63 "f" HEX63 "f\"}", 1},
+		{"{\"a\":\"sha51\\u0032:" HEX63 "f" HEX63 "f\"}", 1},
+		{"{\"a\":\"sha512:" HEX63 "f" HEX63 "\"}", 0},
 		{"{\"\\", 0},
 		{"{\\ sha256:" HEX63 "f", 1},
 		{"", 0},
@@ -146,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(an_index_leads_through_indexes_to_layers_and_diff_ids),
 		STORE_TEST(documents_that_name_each_other_are_visited_once),
+		STORE_TEST(a_sha512_leads_to_the_blob_that_it_names),
 		cmocka_unit_test(a_digest_is_found_however_it_is_written),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/holding.h"
-#include "registry/tag.h"
+#include "registry/tagging.h"
 #include "registry/v2_manifest.h"
 #include "tests/registry/v2_desk.h"
 
@@ -375,6 +375,27 @@ static void what_is_pushed_is_an_image_here(void **state)
 	assert_int_equal(images_of(desk.v2.store, "localhost/a:one", &tag), 0);
 }
 
+/* It has its name, and is no base of any platform. */
+static void what_is_no_image_has_a_name_here(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct stock empty = v2_stock_blob(&desk, "a", "{}", DIGEST_SHA256);
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err = {0};
+	struct tag tag;
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"schemaVersion\":2,\"artifactType\":\"text/x\",\"config\":%s}",
+		       stock_descriptor(&empty, "application/vnd.oci.empty.v1+json"));
+	(void)put(&desk, "x", "", "", NULL, text);
+	v2_check_status(&desk, 201);
+	assert_int_equal(images_of(desk.v2.store, "localhost/a:x", &tag), 0);
+	check_ok(meta_begin(desk.v2.store, META_READ, &meta, &err), &err);
+	assert_int_equal(tag_find_only(meta, STR("localhost/a:x"), &tag, &err), 1);
+	assert_true(tagging_is_opaque(&tag));
+}
+
 static void what_is_tagged_here_is_served(void **state)
 {
 	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
@@ -413,6 +434,7 @@ int main(void)
 		TEST(a_deleted_manifest_takes_its_tags_along),
 		TEST(a_deleted_blob_is_nobodys),
 		TEST(what_is_pushed_is_an_image_here),
+		TEST(what_is_no_image_has_a_name_here),
 		TEST(what_is_tagged_here_is_served),
 	};
 
