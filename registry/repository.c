@@ -11,6 +11,7 @@
 #include "registry/repository.h"
 
 #include "layers/base/clock.h"
+#include "layers/blob.h"
 #include "layers/digest_json.h"
 #include "layers/use.h"
 
@@ -175,6 +176,20 @@ static int repository_settle(struct meta *meta, struct str repository, struct re
 	return 0;
 }
 
+/* Records call a blob by its sha256, whatever the caller knows it by. */
+static int repository_name_blob(struct meta *meta, struct repository_item *item, struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	int found;
+
+	if (item->blob.algorithm == DIGEST_SHA256)
+		return 0;
+	found = blob_find_id(meta_store(meta), &item->blob, &item->blob, err);
+	return found != 0 ? found
+			  : err_set(err, ERR_NOT_FOUND, "no blob %s",
+				    digest_format(&item->blob, text));
+}
+
 static int repository_put_about(struct meta *meta, struct str repository,
 				const struct repository_item *item, const struct digest *subject,
 				struct err *err)
@@ -182,7 +197,8 @@ static int repository_put_about(struct meta *meta, struct str repository,
 	struct repository_item settled = *item;
 	bool same;
 
-	if (repository_settle(meta, repository, &settled, &same, err) < 0)
+	if (repository_name_blob(meta, &settled, err) < 0 ||
+	    repository_settle(meta, repository, &settled, &same, err) < 0)
 		return -1;
 	return same ? 0 : repository_write(meta, repository, &settled, subject, err);
 }

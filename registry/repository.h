@@ -36,7 +36,7 @@ struct repository_item {
 	enum repository_kind kind;
 	enum repository_source source;
 	struct digest digest; /* as it is asked for: a sha512 perhaps */
-	struct digest blob;   /* the sha256 of the same bytes: what the store calls them */
+	struct digest blob;   /* the same bytes; as it is found always a sha256, the store's own */
 	uint64_t size;        /* bytes */
 	int64_t at_ms;        /* when it was put */
 	char media_type[REPOSITORY_TYPE_MAX]; /* of a manifest */

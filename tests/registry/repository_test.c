@@ -80,6 +80,27 @@ static void a_record_comes_back_whole(void **state)
 	}
 }
 
+/* Whoever puts a record may know the blob by its sha512 alone; collection does not. */
+static void a_record_calls_its_blob_by_the_stores_name(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct stock stock = stock_put(fixture->store, "x", DIGEST_SHA512);
+	struct stock absent = stock_absent("absent", DIGEST_SHA512);
+	struct repository_item item = stock_item(&stock, REPOSITORY_BLOB, REPOSITORY_PUSHED);
+	struct repository_item got;
+	struct meta *meta;
+	struct err err = {0};
+
+	item.blob = stock.digest;
+	put(fixture->store, STR("a"), &item);
+	assert_int_equal(find(fixture->store, STR("a"), REPOSITORY_BLOB, &stock.digest, &got), 1);
+	assert_true(digest_equal(&got.blob, &stock.blob));
+	item.blob = absent.digest;
+	meta = writing(fixture->store);
+	check_err(repository_put(meta, STR("a"), &item, &err), &err, ERR_NOT_FOUND);
+	meta_abort(meta);
+}
+
 static void what_was_pushed_stays_so_until_it_is_released(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -408,6 +429,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_record_comes_back_whole),
+		TEST(a_record_calls_its_blob_by_the_stores_name),
 		TEST(what_was_pushed_stays_so_until_it_is_released),
 		TEST(a_name_that_is_none_is_refused),
 		TEST(names_come_in_the_order_of_their_bytes),
