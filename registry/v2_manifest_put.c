@@ -22,14 +22,14 @@
 
 #include <stdio.h>
 
-#define V2_PUT_TAGS_MAX HTTP_QUERY_MAX
+#define V2_MANIFEST_PUT_TAGS_MAX HTTP_QUERY_MAX
 
 struct v2_manifest_put {
 	struct v2_call *call;
 	struct str repository;
 	struct outline outline;
 	struct repository_item item;
-	struct str tags[V2_PUT_TAGS_MAX];
+	struct str tags[V2_MANIFEST_PUT_TAGS_MAX];
 	size_t tag_count;
 	struct tagging tagging;
 };
@@ -171,10 +171,9 @@ static int v2_manifest_put_check_item(struct v2_manifest_put *put, struct meta *
 	struct blob_info info;
 	int found = v2_manifest_put_find(put, meta, item, &held, err);
 
-	if (found == 1)
-		found = lease ? lease_add(lease, &held.blob, err) + 1
-			      : blob_find(put->call->v2->store, &held.blob, &info, err);
-	if (found < 0)
+	if (found == 1 && !lease)
+		found = blob_find(put->call->v2->store, &held.blob, &info, err);
+	if (found < 0 || (found == 1 && lease && lease_add(lease, &held.blob, err) < 0))
 		return -1;
 	if (found == 0 && item->kind != OUTLINE_FOREIGN)
 		v2_refuse_digest(put->call->response, 404, V2_MANIFEST_BLOB_UNKNOWN,
@@ -212,8 +211,10 @@ static int v2_manifest_put_store(struct v2_manifest_put *put, struct err *err)
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	struct blob_info info;
 
-	if (blob_writer_open(put->call->v2->store, &writer, err) < 0 ||
-	    blob_writer_add(writer, put->call->request->body, err) < 0 ||
+	if (blob_writer_open(put->call->v2->store, &writer, err) < 0)
+		return -1;
+	blob_writer_hash_as(writer, put->item.digest.algorithm);
+	if (blob_writer_add(writer, put->call->request->body, err) < 0 ||
 	    blob_writer_commit(writer, &put->item.digest, &info, err) < 0)
 		return -1;
 	put->item.size = info.size;
@@ -255,7 +256,7 @@ static int v2_manifest_put_keep(struct v2_manifest_put *put, struct err *err)
 
 static void v2_manifest_put_tell_tags(const struct v2_manifest_put *put)
 {
-	auto_buf struct buf list = BUF_INIT(V2_PUT_TAGS_MAX * (V2_TAG_MAX + 2));
+	auto_buf struct buf list = BUF_INIT(V2_MANIFEST_PUT_TAGS_MAX * (V2_TAG_MAX + 2));
 	struct err full;
 
 	for (size_t i = 0; i < put->tag_count; i++) {
