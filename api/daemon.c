@@ -185,6 +185,7 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	log_info("stopping");
 	end_ms = clock_monotonic_ms() + grace_ms;
 	if (server_drain(daemon->server, grace_ms)) {
+		gzipper_stop(daemon->gzipper);
 		plane_stop(daemon->plane, end_ms - clock_monotonic_ms());
 		mirror_close(daemon->v2.mirror);
 		log_info("stopped");
@@ -193,6 +194,25 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	left = server_load(daemon->server).requests;
 	return err_set(err, ERR_TIMEOUT, "%zu requests were cut: they took more than %lld ms", left,
 		       (long long)grace_ms);
+}
+
+static void daemon_wake(void *ctx, uint64_t topic)
+{
+	server_wake(ctx, topic);
+}
+
+static int daemon_start_gzipper(struct daemon *daemon, struct err *err)
+{
+	const struct gzipper_options options = {.store = daemon->store,
+						.worker_path = daemon->cli->worker_path,
+						.wake = daemon_wake,
+						.wake_ctx = daemon->server};
+
+	if (gzipper_start(&options, &daemon->gzipper, err) < 0)
+		return -1;
+	daemon->v2.make_gzip = gzipper_make;
+	daemon->v2.make_gzip_ctx = daemon->gzipper;
+	return 0;
 }
 
 static int daemon_metrics(void *ctx, struct buf *page, struct err *err)
@@ -204,6 +224,8 @@ static int daemon_metrics(void *ctx, struct buf *page, struct err *err)
 		{"hearth_requests_open", "", "gauge", "Requests not answered yet.", load.requests},
 		{"hearth_requests_waiting", "", "gauge", "Of these: that wait for a change.",
 		 load.waiting},
+		{"hearth_gzip_variants_total", "", "counter",
+		 "Variants made for old clients, since the start.", gzipper_count(daemon->gzipper)},
 	};
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
@@ -257,6 +279,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
 	    server_new(&options, &daemon.server, err) < 0 ||
 	    upstreams_open(cli, daemon.store, daemon.server, &daemon.v2.mirror, err) < 0 ||
+	    daemon_start_gzipper(&daemon, err) < 0 ||
 	    plane_start(&plane, cli, daemon.store, daemon.server, daemon.v2.mirror, err) < 0)
 		return -1;
 	if (daemon.v2.mirror)

@@ -9,6 +9,7 @@
 
 #include "api/auth.h"
 #include "api/cli.h"
+#include "api/gzipper.h"
 #include "api/metrics.h"
 #include "api/plane.h"
 #include "api/server.h"
@@ -24,6 +25,7 @@ struct daemon {
 	struct server *server;
 	struct plane *plane;
 	struct v2 v2;                        /* the registry */
+	struct gzipper *gzipper;             /* its, for old clients */
 	const char *hosts[DAEMON_HOSTS_MAX]; /* names that a request's Host may have */
 	size_t host_count;
 	struct buf info; /* what server.info says */

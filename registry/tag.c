@@ -6,7 +6,8 @@
  *	  {"platform": "linux/amd64", "target": "sha256:..", "manifest": "sha256:..",
  *	   "pulled": true, "taggedAt": "2026-01-31T12:00:00.000Z"}]}
  *
- * "called" is there where a registry calls the target by another digest.
+ * "called" is there where a registry calls the target by another digest,
+ * "madeOf" where the image is the gzip variant of another tag's.
  * The key is the reference, or its sha256 where LMDB would not take it whole.
  */
 #include "registry/tag.h"
@@ -28,11 +29,21 @@ static struct str tag_key(struct str reference, char hashed[static DIGEST_TEXT_M
 	return str_of(digest_format(&digest, hashed));
 }
 
-static bool tag_is_called(const struct tag *tag)
+static bool tag_has(const struct digest *digest)
 {
 	static const struct digest none;
 
-	return !digest_equal(&tag->called, &none);
+	return !digest_equal(digest, &none);
+}
+
+static bool tag_is_called(const struct tag *tag)
+{
+	return tag_has(&tag->called);
+}
+
+bool tag_is_made(const struct tag *tag)
+{
+	return tag_has(&tag->made_of);
 }
 
 const struct digest *tag_digest(const struct tag *tag)
@@ -56,6 +67,9 @@ static int tag_read(const json_t *value, struct tag *out, struct err *err)
 		return -1;
 	if (json_object_get(value, "called") &&
 	    digest_json_need(value, "images", "called", &tag.called, err) < 0)
+		return -1;
+	if (json_object_get(value, "madeOf") &&
+	    digest_json_need(value, "images", "madeOf", &tag.made_of, err) < 0)
 		return -1;
 	*out = tag;
 	return 0;
@@ -212,6 +226,8 @@ static json_t *tag_value(const struct tag *tag)
 		abort();
 	if (tag_is_called(tag))
 		digest_json_set(value, "called", &tag->called);
+	if (tag_is_made(tag))
+		digest_json_set(value, "madeOf", &tag->made_of);
 	return value;
 }
 
@@ -230,6 +246,7 @@ static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
 		if (!json_is_string(its) || !str_equal(json_str(its), platform))
 			continue;
 		(void)json_object_del(old, "called");
+		(void)json_object_del(old, "madeOf");
 		return json_object_update(old, fresh) < 0
 			       ? err_set(err, ERR_CORRUPT, "tags: an image is not an object")
 			       : 0;
@@ -240,6 +257,31 @@ static int tag_merge(json_t *images, const struct tag *tag, struct err *err)
 	if (json_array_append(images, fresh) < 0)
 		abort();
 	return 0;
+}
+
+/*
+ * Delete the variant that was made of a tag of ours, unless it was made of this;
+ * target is NULL for none.
+ */
+static int tag_drop_variant(struct meta *meta, struct str reference, const struct digest *target,
+			    struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX + sizeof(TAG_GZIP_SUFFIX));
+	char hashed[DIGEST_TEXT_MAX];
+	struct str repository;
+	struct str tag;
+	struct tag variant;
+	int found;
+
+	if (!holding_split(reference, &repository, &tag))
+		return 0;
+	if (buf_addf(&name, err, STR_FMT TAG_GZIP_SUFFIX, STR_ARG(reference)) < 0)
+		return -1;
+	found = tag_find_newest(meta, buf_str(&name), &variant, err);
+	if (found <= 0 || !tag_is_made(&variant) ||
+	    (target && digest_equal(target, &variant.made_of)))
+		return found < 0 ? -1 : 0;
+	return meta_del(meta, TAG_TABLE, tag_key(buf_str(&name), hashed), err) < 0 ? -1 : 0;
 }
 
 int tag_put_held(struct meta *meta, struct str reference, const struct tag *tag, struct err *err)
@@ -255,7 +297,8 @@ int tag_put_held(struct meta *meta, struct str reference, const struct tag *tag,
 	if (found == 0)
 		record = tag_record_new(reference);
 	if (json_need_array(record, "", "images", &images, err) < 0 ||
-	    tag_merge(images, tag, err) < 0)
+	    tag_merge(images, tag, err) < 0 ||
+	    tag_drop_variant(meta, reference, &tag->target, err) < 0)
 		return -1;
 	return meta_put(meta, TAG_TABLE, name, record, err);
 }
@@ -303,6 +346,8 @@ int tag_del(struct meta *meta, struct str reference, struct err *err)
 {
 	char hashed[DIGEST_TEXT_MAX];
 
+	if (tag_drop_variant(meta, reference, NULL, err) < 0)
+		return -1;
 	return meta_del(meta, TAG_TABLE, tag_key(reference, hashed), err);
 }
 
@@ -339,6 +384,8 @@ int tag_del_digest(struct meta *meta, struct str reference, const struct digest 
 		return -1;
 	if (tag_cut(images, digest) == 0)
 		return 0;
+	if (tag_drop_variant(meta, reference, NULL, err) < 0)
+		return -1;
 	if (json_array_size(images) == 0)
 		return meta_del(meta, TAG_TABLE, name, err);
 	return meta_put(meta, TAG_TABLE, name, record, err) < 0 ? -1 : 1;

@@ -7,7 +7,9 @@
  * manifest, config and layers are all durable are ever tagged.
  *
  * A tag of ours, localhost/REPOSITORY:TAG, is served by the registry: whoever
- * puts one also puts what it leads to into that repository (holding.h).
+ * puts one also puts what it leads to into that repository (holding.h). The gzip
+ * variant that was made of it goes when it stands for something else or is
+ * deleted.
  */
 #pragma once
 
@@ -22,7 +24,13 @@ struct tag {
 	int64_t at_ms;
 	struct digest
 		called; /* what a registry calls target: a sha512; all zero for target's own */
+	struct digest made_of; /* of a gzip variant (gzip_tag.h); else all zero */
 };
+
+#define TAG_GZIP_SUFFIX "-gzip"
+
+/* Whether it is a variant that we made. */
+bool tag_is_made(const struct tag *tag);
 
 /* What a registry calls it. */
 const struct digest *tag_digest(const struct tag *tag);

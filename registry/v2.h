@@ -27,6 +27,13 @@ struct v2 {
 	struct store *store;
 	struct mirror *mirror;    /* borrowed; NULL where it is a mirror of nobody */
 	struct v2_recall *recall; /* NULL: nothing is remembered */
+	/*
+	 * Have the gzip variant of what a tag stands for made (gzip_tag.h): 0 and
+	 * *topic is woken when it is there, or cannot be; -1. NULL where nobody can.
+	 */
+	int (*make_gzip)(void *ctx, struct str repository, struct str tag,
+			 const struct digest *target, uint64_t *topic, struct err *err);
+	void *make_gzip_ctx;
 };
 
 struct v2_call {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/v2_manifest.h"
 
+#include "layers/base/clock.h"
 #include "layers/blob.h"
+#include "registry/gzip_tag.h"
 #include "registry/holding.h"
 #include "registry/manifest.h"
 #include "registry/tag.h"
 
-#define V2_MANIFEST_SHOWN 140 /* of a reference, how much an error says: all of most */
+#define V2_MANIFEST_GZIP_WAIT_MS 60000 /* clients that wait longer are asked to come again */
+#define V2_MANIFEST_SHOWN 140          /* of a reference, how much an error says: all of most */
 
 void v2_manifest_add_digest(struct http_response *response, const char *name,
 			    const struct digest *digest)
@@ -91,6 +94,50 @@ static int v2_manifest_find(const struct v2_call *call, struct repository_item *
 	return found;
 }
 
+/* What the variant that is asked for, and not there, would be made of. 1, 0, -1. */
+static int v2_manifest_find_base(const struct v2_call *call, struct str *tag, struct digest *out,
+				 struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct tag base;
+	int found;
+
+	if (call->path.by_digest || !call->v2->make_gzip ||
+	    !gzip_tag_split(call->path.reference, tag))
+		return 0;
+	if (meta_begin(call->v2->store, META_READ, &meta, err) < 0)
+		return -1;
+	found = gzip_tag_find(meta, call->path.repository, *tag, &base, err);
+	if (found == 1)
+		*out = base.target;
+	return found;
+}
+
+/* Wait for a variant of an image of ours; false where there is no such image. */
+static bool v2_manifest_await(struct v2_call *call)
+{
+	struct v2 *v2 = call->v2;
+	struct digest target;
+	struct str tag;
+	struct err err;
+	uint64_t topic;
+	int found = v2_manifest_find_base(call, &tag, &target, &err);
+
+	if (found == 0)
+		return false;
+	if (found == 1 &&
+	    v2->make_gzip(v2->make_gzip_ctx, call->path.repository, tag, &target, &topic, &err) < 0)
+		found = -1;
+	if (found == 1 && call->request->over)
+		found = err_set(&err, ERR_UNAVAILABLE, "the gzip variant is being made; ask again");
+	if (found == 1)
+		call->response->wait =
+			(struct http_wait){topic, clock_monotonic_ms() + V2_MANIFEST_GZIP_WAIT_MS};
+	else
+		v2_refuse_err(call->response, &err);
+	return true;
+}
+
 static void v2_manifest_get(struct v2_call *call)
 {
 	struct repository_item item;
@@ -99,10 +146,10 @@ static void v2_manifest_get(struct v2_call *call)
 
 	if (found == 1)
 		v2_manifest_send(call, &item);
-	else if (found == 0)
-		v2_manifest_unknown(call);
-	else
+	else if (found < 0)
 		v2_refuse_err(call->response, &err);
+	else if (!v2_manifest_await(call))
+		v2_manifest_unknown(call);
 }
 
 struct v2_untagging {
