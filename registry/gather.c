@@ -241,8 +241,7 @@ int gather_image(struct pull *pull, struct tag *out, struct err *err)
 	struct digest digest;
 	struct descriptor self = {0};
 
-	if (pull->origin->resolve(pull->origin, &digest, err) < 0 ||
-	    pull_document(pull, &digest, &text, err) < 0 ||
+	if (pull_target(pull, &digest, &text, err) < 0 ||
 	    gather_choose(pull, &digest, &text, err) < 0)
 		return -1;
 	self.digest = digest;

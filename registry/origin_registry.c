@@ -51,6 +51,7 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 			     struct err *err)
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
+	AUTO(hasher) struct hasher hasher = {0};
 	char name[DIGEST_TEXT_MAX];
 	struct digest found;
 	struct http *http;
@@ -61,6 +62,9 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 	    fetch_manifest(registry->remote, http, digest_format(digest, name), out, &found, err) <
 		    0)
 		return -1;
+	hasher_init_as(&hasher, digest->algorithm);
+	hasher_add(&hasher, buf_str(out));
+	hasher_final(&hasher, &found);
 	if (!digest_equal(digest, &found))
 		return err_set(err, ERR_CORRUPT, "the manifest does not have the digest %s", name);
 	return 0;

@@ -62,12 +62,33 @@ static bool pull_held(struct pull *pull, const struct digest *digest, struct buf
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 {
 	if (digest->algorithm != DIGEST_SHA256)
-		return err_set(err, ERR_UNSUPPORTED, "images are named by sha256 digests only");
+		return err_set(err, ERR_UNSUPPORTED,
+			       "what an image consists of is named by sha256 digests only");
 	if (lease_add(pull->lease, digest, err) < 0)
 		return -1;
 	if (pull_held(pull, digest, out))
 		return 0;
 	return pull->origin->document(pull->origin, digest, out, err);
+}
+
+int pull_target(struct pull *pull, struct digest *out, struct buf *out_text, struct err *err)
+{
+	struct digest named;
+	int held;
+
+	if (pull->origin->resolve(pull->origin, &named, err) < 0)
+		return -1;
+	if (named.algorithm == DIGEST_SHA256) {
+		*out = named;
+		return pull_document(pull, &named, out_text, err);
+	}
+	held = blob_find_id(pull->store, &named, out, err);
+	if (held != 0)
+		return held < 0 ? -1 : pull_document(pull, out, out_text, err);
+	if (pull->origin->document(pull->origin, &named, out_text, err) < 0)
+		return -1;
+	digest_of(buf_str(out_text), out);
+	return lease_add(pull->lease, out, err);
 }
 
 static int pull_config(struct pull *pull, const struct descriptor *config, struct buf *out,
@@ -109,8 +130,7 @@ static int pull_texts_get(struct pull *pull, struct pull_texts *texts, struct er
 {
 	bool index;
 
-	if (pull->origin->resolve(pull->origin, &texts->target, err) < 0 ||
-	    pull_document(pull, &texts->target, &texts->manifest, err) < 0 ||
+	if (pull_target(pull, &texts->target, &texts->manifest, err) < 0 ||
 	    manifest_is_index(buf_str(&texts->manifest), &index, err) < 0)
 		return -1;
 	texts->manifest_digest = texts->target;

@@ -31,7 +31,14 @@ void pull_warn(void *ctx, struct str text);
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 	MUST_CHECK;
 
-/* The same, once it is known to be wanted, into the store; nothing of an empty one. */
+/*
+ * What the reference stands for now, verified: the store calls it by its sha256,
+ * whatever it was named by.
+ */
+int pull_target(struct pull *pull, struct digest *out, struct buf *out_text, struct err *err)
+	MUST_CHECK;
+
+/* A text that is known to be wanted, into the store; nothing of an empty one. */
 int pull_store(struct pull *pull, const struct buf *text, struct err *err) MUST_CHECK;
 
 /*

@@ -274,14 +274,37 @@ static int push_referrers(struct push *push, struct err *err)
 	return 0;
 }
 
-static int push_check(const struct push_spec *spec, struct err *err)
+/* Whether a digest, by its own algorithm, is the image's. 1, 0, -1. */
+static int push_is_called(const struct push *push, const struct digest *digest, struct err *err)
 {
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	AUTO(hasher) struct hasher hasher = {0};
+	struct digest called;
+
+	if (digest->algorithm == DIGEST_SHA256)
+		return digest_equal(digest, &push->spec->manifest);
+	if (blob_read_all(push->store, &push->spec->manifest, &text, err) < 0)
+		return -1;
+	hasher_init_as(&hasher, digest->algorithm);
+	hasher_add(&hasher, buf_str(&text));
+	hasher_final(&hasher, &called);
+	return digest_equal(digest, &called);
+}
+
+static int push_check(const struct push *push, struct err *err)
+{
+	const struct push_spec *spec = push->spec;
 	const struct reference *reference = spec->reference;
+	int called = 1;
 
 	if (reference->kind != REFERENCE_REGISTRY)
 		return err_set(err, ERR_INVALID,
 			       "only registries are pushed to; export writes layouts and archives");
-	if (reference->has_digest && !digest_equal(&reference->digest, &spec->manifest))
+	if (reference->has_digest)
+		called = push_is_called(push, &reference->digest, err);
+	if (called < 0)
+		return -1;
+	if (called == 0)
 		return err_set(err, ERR_INVALID, "the image has another digest than the name");
 	if (spec->tag_count > PUSH_TAGS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %zu tags at once", PUSH_TAGS_MAX);
@@ -308,8 +331,10 @@ static int push_all(struct push *push, struct err *err)
 	if (spec->reference->tag.len > 0)
 		(void)snprintf(name, sizeof(name), STR_FMT, STR_ARG(spec->reference->tag));
 	else
-		digest_format(&spec->manifest, name);
-	if (push_check(spec, err) < 0 || remote_open(&remote, &push->remote, err) < 0)
+		digest_format(spec->reference->has_digest ? &spec->reference->digest
+							  : &spec->manifest,
+			      name);
+	if (push_check(push, err) < 0 || remote_open(&remote, &push->remote, err) < 0)
 		return -1;
 	if (push_document(push, &spec->manifest, name, 1, err) < 0 || push_tags(push, err) < 0)
 		return -1;
