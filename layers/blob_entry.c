@@ -9,7 +9,8 @@
  *	       u32 big-endian: page, from 0           u32: bytes, u32: plain bytes
  *
  * Numbers are little-endian where nothing else is said. An entry by another
- * digest is an alias: it has the same value and no pages of its own.
+ * digest is an alias, of which only the sha256 counts: while that one has no
+ * entry, an alias is none, and a collection removes it (collect_blobs.c).
  */
 #include "layers/blob_priv.h"
 
@@ -62,8 +63,8 @@ static int blob_entry_bad(const struct store_blobs *blobs, const struct digest *
 		       digest_format(digest, text), what);
 }
 
-int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
-		    struct blob_entry *out, struct err *err)
+static int blob_entry_read(const struct store_blobs *blobs, MDB_txn *txn,
+			   const struct digest *digest, struct blob_entry *out, struct err *err)
 {
 	struct blob_entry_value disk;
 	struct str value;
@@ -82,6 +83,19 @@ int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct 
 				   .stamp = le32toh(disk.stamp)};
 	memcpy(out->digest.bytes, disk.digest, sizeof(disk.digest));
 	return 1;
+}
+
+int blob_entry_find(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct blob_entry *out, struct err *err)
+{
+	int found = blob_entry_read(blobs, txn, digest, out, err);
+
+	if (found == 1 && digest->algorithm != DIGEST_SHA256) {
+		const struct digest own = out->digest;
+
+		found = blob_entry_read(blobs, txn, &own, out, err);
+	}
+	return found;
 }
 
 int blob_entry_each(const struct store_blobs *blobs, MDB_txn *txn, blob_entry_each_fn *fn,
@@ -278,30 +292,6 @@ static int blob_del_chunk(void *ctx, const struct blob_chunk *chunk, struct err 
 	return chunk_count_down(del->blobs, del->txn, &chunk->id, err);
 }
 
-/* The few that were ever asked for by a sha512 come last in the table. */
-static int blob_entry_del_aliases(const struct store_blobs *blobs, MDB_txn *txn,
-				  const struct digest *digest, struct err *err)
-{
-	AUTO(cursor) MDB_cursor *cursor = NULL;
-	char first = DIGEST_SHA512;
-	MDB_val key = {1, &first};
-	MDB_val value;
-	int rc = mdb_cursor_open(txn, blobs->blobs, &cursor);
-
-	for (rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE); rc == 0;
-	     rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-		const struct blob_entry_value *disk = value.mv_data;
-
-		if (value.mv_size != sizeof(*disk) ||
-		    memcmp(disk->digest, digest->bytes, sizeof(disk->digest)) != 0)
-			continue;
-		rc = mdb_cursor_del(cursor, 0);
-		if (rc != 0)
-			break;
-	}
-	return rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
-}
-
 /* 1 the first page that is left is gone, 0 there is none, -1. */
 static int blob_list_drop_one(const struct store_blobs *blobs, MDB_txn *txn, struct str prefix,
 			      struct err *err)
@@ -330,11 +320,20 @@ int blob_list_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct d
 	return more;
 }
 
+int blob_alias_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_entry_find(blobs, txn, digest, &entry, err);
+
+	return found != 0 ? found
+			  : db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(digest), err);
+}
+
 int blob_entry_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
 		    struct err *err)
 {
 	if (blob_list_drop(blobs, txn, digest, err) < 0 ||
-	    blob_entry_del_aliases(blobs, txn, digest, err) < 0 ||
 	    db_del(&blobs->db, txn, blobs->blobs, blob_entry_key(digest), err) < 0)
 		return -1;
 	return 0;

@@ -77,7 +77,12 @@ int blob_list_each(const struct store_blobs *blobs, MDB_txn *txn, const struct b
 int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_blob *blob,
 		   struct err *err) MUST_CHECK;
 
-/* Remove a blob under all its names, its list, and one from the count of each of its chunks. */
+/* Remove another name of a blob that is no more; one that leads to a blob stays. */
+int blob_alias_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
+		    struct err *err) MUST_CHECK;
+
+/* Remove a blob, which ends all its names, its list, and one from the count of each of its chunks.
+ */
 int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
 		   struct err *err) MUST_CHECK;
 

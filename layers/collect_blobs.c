@@ -107,6 +107,86 @@ static int collect_batch(struct collector *collector, const struct store_blobs *
 	return db_commit(&blobs->db, steal_ptr(&txn), err);
 }
 
+/* Names by another digest of what is gone. */
+struct dangling {
+	struct digest at[COLLECT_BATCH_BLOBS];
+	size_t count;
+	struct digest after; /* the last that was looked at */
+	bool more;
+};
+
+static int dangling_consider(const struct store_blobs *blobs, MDB_txn *txn,
+			     struct dangling *dangling, struct err *err)
+{
+	struct blob_entry entry;
+	int found = blob_entry_find(blobs, txn, &dangling->after, &entry, err);
+
+	if (found == 0)
+		dangling->at[dangling->count++] = dangling->after;
+	return found < 0 ? -1 : 0;
+}
+
+/* Those behind `after`; names by a sha512 are the table's second half. */
+static int dangling_find(const struct store_blobs *blobs, struct dangling *dangling,
+			 struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	AUTO(cursor) MDB_cursor *cursor = NULL;
+	struct digest from = dangling->after;
+	MDB_val key = {1 + DIGEST_BYTES_MAX, &from};
+	MDB_val value;
+	int rc;
+
+	dangling->count = 0;
+	dangling->more = false;
+	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
+		return -1;
+	rc = mdb_cursor_open(txn, blobs->blobs, &cursor);
+	rc = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	for (int looked = 0; rc == 0 && key.mv_size == 1 + DIGEST_BYTES_MAX; looked++) {
+		dangling->more = dangling->count == COLLECT_BATCH_BLOBS || looked == BLOBS_LOOK_MAX;
+		if (dangling->more)
+			return 0;
+		if (memcmp(key.mv_data, &from, key.mv_size) != 0) {
+			memcpy(&dangling->after, key.mv_data, key.mv_size);
+			if (dangling_consider(blobs, txn, dangling, err) < 0)
+				return -1;
+		}
+		rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+	}
+	return rc == 0 || rc == MDB_NOTFOUND ? 0 : db_fail(&blobs->db, rc, err);
+}
+
+static int dangling_drop(const struct store_blobs *blobs, const struct dangling *dangling,
+			 struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+
+	if (dangling->count == 0)
+		return 0;
+	if (db_begin(&blobs->db, DB_WRITE, &txn, err) < 0)
+		return -1;
+	for (size_t i = 0; i < dangling->count; i++) {
+		if (blob_alias_drop(blobs, txn, &dangling->at[i], err) < 0)
+			return -1;
+	}
+	return db_commit(&blobs->db, steal_ptr(&txn), err);
+}
+
+static int collect_aliases(struct collector *collector, const struct store_blobs *blobs,
+			   struct err *err)
+{
+	struct dangling dangling = {.after = {.algorithm = DIGEST_SHA512}, .more = true};
+
+	while (dangling.more) {
+		if (cancel_check(collector->options.cancel, err) < 0 ||
+		    dangling_find(blobs, &dangling, err) < 0 ||
+		    dangling_drop(blobs, &dangling, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int collect_blobs(struct collector *collector, struct err *err)
 {
 	auto_free struct doomed *doomed = calloc(1, sizeof(*doomed));
@@ -128,7 +208,7 @@ int collect_blobs(struct collector *collector, struct err *err)
 		if (result < 0)
 			return -1;
 	} while (doomed->more);
-	return 0;
+	return collector->result.blobs > 0 ? collect_aliases(collector, blobs, err) : 0;
 }
 
 /* Chunks all of whose places are among these. */

@@ -420,6 +420,45 @@ static void a_proof_goes_with_its_blob(void **state)
 	}
 }
 
+static struct digest sha512_of(struct str bytes)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+	struct digest digest;
+
+	hasher_init_as(&hasher, DIGEST_SHA512);
+	hasher_add(&hasher, bytes);
+	hasher_final(&hasher, &digest);
+	return digest;
+}
+
+/* More than one batch of them, beside one that stays. */
+static void the_names_of_what_went_go_too(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct digest kept = put(fixture->store, "blob 0");
+	struct digest name;
+	struct err err = {0};
+	char text[32];
+
+	for (int i = 0; i < 100; i++) {
+		AUTO(blob_writer) struct blob_writer *writer = NULL;
+		struct blob_info info;
+
+		(void)snprintf(text, sizeof(text), "blob %d", i);
+		name = sha512_of(str_of(text));
+		check_ok(blob_writer_open(fixture->store, &writer, &err), &err);
+		check_ok(blob_writer_add(writer, str_of(text), &err), &err);
+		check_ok(blob_writer_commit(writer, &name, &info, &err), &err);
+		assert_true(has(fixture->store, &name));
+	}
+	assert_int_equal(collect(fixture->store, &kept, false).blobs, 99);
+	assert_false(has(fixture->store, &name));
+	(void)put(fixture->store, text);
+	assert_false(has(fixture->store, &name)); /* nobody asked for that this time */
+	name = sha512_of(STR("blob 0"));
+	assert_true(has(fixture->store, &name));
+}
+
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -439,6 +478,7 @@ int main(void)
 		STORE_TEST(trees_of_layers_that_stay_stay),
 		STORE_TEST(a_tree_that_is_held_or_leased_is_not_removed),
 		STORE_TEST(a_proof_goes_with_its_blob),
+		STORE_TEST(the_names_of_what_went_go_too),
 	};
 
 	return cmocka_run_group_tests_name("layers/collect", tests, NULL, NULL);
