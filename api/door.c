@@ -358,7 +358,7 @@ static void door_done(struct http_handler *handler, struct http_request *request
 	door_count(door->daemon->metrics, visit, out);
 	door_log(request, visit, out);
 	route_clear(&visit->call);
-	door_v2_done(&visit->v2);
+	door_v2_done(&visit->v2, out);
 	free(visit);
 }
 

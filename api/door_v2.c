@@ -25,21 +25,19 @@ static bool door_v2_grants(const struct visitor *visitor, struct str repository,
 }
 
 /* What his token is narrowed to: the name as it is called here, or as the client has it. */
-static bool door_v2_asked(const struct door_v2 *visit, struct str repository, enum v2_action action)
+static bool door_v2_asked(struct door_v2 *visit, struct str repository, enum v2_action action)
 {
 	const struct visitor *visitor = &visit->visitor;
-	const struct v2_path *path = &visit->call.path;
-	char full[V2_FULL_NAME_MAX];
 
 	if (!visitor->narrowed || scopes_allow(visitor->asked, action, repository))
 		return true;
-	return str_equal(repository, v2_name(&visit->call, full)) &&
-	       scopes_allow(visitor->asked, action, path->repository);
+	return str_equal(repository, v2_name(&visit->call)) &&
+	       scopes_allow(visitor->asked, action, visit->call.path.repository);
 }
 
 enum door_v2_verdict { DOOR_V2_YES, DOOR_V2_UNKNOWN, DOOR_V2_NARROWED, DOOR_V2_DENIED };
 
-static enum door_v2_verdict door_v2_judge(const struct door_v2 *visit, struct str repository,
+static enum door_v2_verdict door_v2_judge(struct door_v2 *visit, struct str repository,
 					  enum v2_action action)
 {
 	const struct config *config = &visit->daemon->cli->config;
@@ -142,8 +140,7 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 	const struct v2_path *path = &visit->call.path;
 	const char *field = http_find_header(visit->call.request, "Authorization");
 	enum door_v2_verdict verdict;
-	char full[V2_FULL_NAME_MAX];
-	struct str name = v2_name(&visit->call, full);
+	struct str name = v2_name(&visit->call);
 	struct err err;
 
 	auto_visitor_release(&visit->visitor);
@@ -175,6 +172,69 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 	return true;
 }
 
+/* A stream whose bytes are counted as they go. */
+struct counted {
+	struct http_stream stream;
+	struct http_stream *inner; /* owned */
+	struct metrics *metrics;
+};
+
+static ssize_t door_v2_count(const struct counted *counted, ssize_t n)
+{
+	if (n > 0)
+		metrics_add(counted->metrics, METRIC_REGISTRY_BYTES, (uint64_t)n);
+	return n;
+}
+
+static ssize_t door_v2_read(struct http_stream *stream, uint64_t at, char *out, size_t max,
+			    bool over, struct http_wait *wait)
+{
+	const struct counted *counted = container_of(stream, struct counted, stream);
+
+	return door_v2_count(counted,
+			     counted->inner->read(counted->inner, at, out, max, over, wait));
+}
+
+static ssize_t door_v2_read_near(struct http_stream *stream, uint64_t at, char *out, size_t max)
+{
+	const struct counted *counted = container_of(stream, struct counted, stream);
+
+	return door_v2_count(counted, counted->inner->read_near(counted->inner, at, out, max));
+}
+
+static void door_v2_close(struct http_stream *stream)
+{
+	struct counted *counted = container_of(stream, struct counted, stream);
+
+	counted->inner->close(counted->inner);
+	free(counted);
+}
+
+static struct http_stream *door_v2_counted(struct metrics *metrics, struct http_stream *inner)
+{
+	struct counted *counted = malloc(sizeof(*counted));
+
+	if (!counted)
+		abort();
+	*counted = (struct counted){
+		{door_v2_read, door_v2_close, inner->read_near ? door_v2_read_near : NULL},
+		inner,
+		metrics};
+	return &counted->stream;
+}
+
+static enum metric door_v2_metric(const struct door_v2 *visit)
+{
+	static const enum metric metrics[V2_KINDS] = {
+		[V2_PING] = METRIC_REGISTRY_PINGS,      [V2_CATALOG] = METRIC_REGISTRY_LISTS,
+		[V2_TAGS] = METRIC_REGISTRY_LISTS,      [V2_REFERRERS] = METRIC_REGISTRY_LISTS,
+		[V2_BLOB] = METRIC_REGISTRY_BLOBS,      [V2_MANIFEST] = METRIC_REGISTRY_MANIFESTS,
+		[V2_UPLOADS] = METRIC_REGISTRY_UPLOADS, [V2_UPLOAD] = METRIC_REGISTRY_UPLOADS,
+	};
+
+	return visit->for_token ? METRIC_REGISTRY_TOKENS : metrics[visit->call.path.kind];
+}
+
 /* Who has waited shows its token once more. */
 void door_v2_answer(struct door_v2 *visit, struct http_response *out)
 {
@@ -186,10 +246,16 @@ void door_v2_answer(struct door_v2 *visit, struct http_response *out)
 		return;
 	visit->call.response = out;
 	v2_answer(&visit->call);
+	if (out->stream)
+		out->stream = door_v2_counted(visit->daemon->metrics, out->stream);
 }
 
-void door_v2_done(struct door_v2 *visit)
+void door_v2_done(struct door_v2 *visit, const struct http_response *out)
 {
+	if (visit->daemon) {
+		metrics_count(visit->daemon->metrics, door_v2_metric(visit));
+		metrics_add(visit->daemon->metrics, METRIC_REGISTRY_BYTES, out->body.len);
+	}
 	v2_done(&visit->call);
 	auto_visitor_release(&visit->visitor);
 }

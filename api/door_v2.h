@@ -35,4 +35,6 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 		   struct http_terms *terms, struct http_response *out);
 
 void door_v2_answer(struct door_v2 *visit, struct http_response *out);
-void door_v2_done(struct door_v2 *visit);
+
+/* The last call: it is counted, by what it asked for and by the bytes that went out. */
+void door_v2_done(struct door_v2 *visit, const struct http_response *out);

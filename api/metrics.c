@@ -16,6 +16,20 @@ static const struct metric_sample metric_table[METRICS] = {
 	[METRIC_FAILED] = {"hearth_refusals_total", "class=\"5xx\"", NULL, NULL, 0},
 	[METRIC_UNAUTHORIZED] = {"hearth_unauthorized_total", "", "counter",
 				 "Requests without a token that is known.", 0},
+	[METRIC_REGISTRY_PINGS] = {"hearth_registry_requests_total", "kind=\"ping\"", "counter",
+				   "Requests under /v2/ that were answered.", 0},
+	[METRIC_REGISTRY_TOKENS] = {"hearth_registry_requests_total", "kind=\"token\"", NULL, NULL,
+				    0},
+	[METRIC_REGISTRY_LISTS] = {"hearth_registry_requests_total", "kind=\"list\"", NULL, NULL,
+				   0},
+	[METRIC_REGISTRY_MANIFESTS] = {"hearth_registry_requests_total", "kind=\"manifest\"", NULL,
+				       NULL, 0},
+	[METRIC_REGISTRY_BLOBS] = {"hearth_registry_requests_total", "kind=\"blob\"", NULL, NULL,
+				   0},
+	[METRIC_REGISTRY_UPLOADS] = {"hearth_registry_requests_total", "kind=\"upload\"", NULL,
+				     NULL, 0},
+	[METRIC_REGISTRY_BYTES] = {"hearth_registry_sent_bytes_total", "", "counter",
+				   "Bytes of the answers to them.", 0},
 };
 
 static const char *const metric_timers[METRIC_TIMERS] = {
@@ -64,7 +78,12 @@ void metrics_free(struct metrics *metrics)
 
 void metrics_count(struct metrics *metrics, enum metric metric)
 {
-	atomic_fetch_add_explicit(&metrics->counts[metric], 1, memory_order_relaxed);
+	metrics_add(metrics, metric, 1);
+}
+
+void metrics_add(struct metrics *metrics, enum metric metric, uint64_t n)
+{
+	atomic_fetch_add_explicit(&metrics->counts[metric], n, memory_order_relaxed);
 }
 
 void metrics_time(struct metrics *metrics, enum metric_timer timer, int64_t us)

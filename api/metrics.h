@@ -21,10 +21,17 @@
 enum metric {
 	METRIC_READS,
 	METRIC_WRITES,
-	METRIC_OTHERS, /* health, metrics, unknown methods */
+	METRIC_OTHERS, /* health, metrics, the registry, unknown methods */
 	METRIC_REFUSED,
 	METRIC_FAILED,
 	METRIC_UNAUTHORIZED,
+	METRIC_REGISTRY_PINGS, /* under /v2/, by what was asked for */
+	METRIC_REGISTRY_TOKENS,
+	METRIC_REGISTRY_LISTS,
+	METRIC_REGISTRY_MANIFESTS,
+	METRIC_REGISTRY_BLOBS,
+	METRIC_REGISTRY_UPLOADS,
+	METRIC_REGISTRY_BYTES,
 	METRICS,
 };
 
@@ -41,6 +48,7 @@ struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 
 void metrics_count(struct metrics *metrics, enum metric metric);
+void metrics_add(struct metrics *metrics, enum metric metric, uint64_t n);
 void metrics_time(struct metrics *metrics, enum metric_timer timer, int64_t us);
 
 /* Appends its part of the page, by metrics_value(). */

@@ -47,21 +47,33 @@ void v2_terms(const struct v2_call *call, struct http_terms *out)
 	};
 }
 
-/* Whether it is no repository of ours that was asked for. */
-static bool v2_answer_mirrored(struct v2_call *call)
+/* *err says why where it is nobody's. */
+static void v2_find_owner(struct v2_call *call, struct err *err)
 {
-	struct mirror_place place;
-	struct err err;
-	int found =
-		call->v2->mirror ? mirror_route(call->v2->mirror, &call->path, &place, &err) : 0;
+	const struct v2_path *path = &call->path;
+	int found = 0;
 
-	if (found == 1)
-		v2_mirror_answer(call, &place);
-	else if (found < 0 && err.kind == ERR_INVALID)
+	if (call->v2->mirror)
+		found = mirror_route(call->v2->mirror, path, &call->place, err);
+	else if (path->ns.len > 0 && path->repository.len > 0)
+		found = err_set(err, ERR_DENIED, "this registry does not stand for " STR_FMT,
+				STR_ARG(path->ns));
+	call->owner = found == 1 ? V2_UPSTREAMS : found == 0 ? V2_OURS : V2_NOBODYS;
+	if (found < 0)
+		(void)snprintf(call->place.key, sizeof(call->place.key), STR_FMT "/" STR_FMT,
+			       STR_ARG(path->ns), STR_ARG(path->repository));
+}
+
+static void v2_refuse_owner(struct v2_call *call)
+{
+	struct err err;
+
+	(void)err_set(&err, ERR_UNAVAILABLE, "try again"); /* it has got one since */
+	v2_find_owner(call, &err);
+	if (err.kind == ERR_INVALID)
 		v2_refuse(call->response, 400, V2_NAME_INVALID, "%s", err.text);
-	else if (found < 0)
+	else
 		v2_refuse_err(call->response, &err);
-	return found != 0;
 }
 
 void v2_answer_held(struct v2_call *call)
@@ -74,33 +86,25 @@ void v2_answer_held(struct v2_call *call)
 		v2_refuse(call->response, 405, V2_UNSUPPORTED, "this registry cannot do that");
 }
 
+struct str v2_name(struct v2_call *call)
+{
+	struct err ignored;
+
+	if (call->owner == V2_NOT_KNOWN)
+		v2_find_owner(call, &ignored);
+	return call->owner == V2_OURS ? call->path.repository : str_of(call->place.key);
+}
+
 void v2_answer(struct v2_call *call)
 {
 	http_add_header(call->response, "Docker-Distribution-Api-Version", STR("registry/2.0"));
-	if (v2_answer_mirrored(call))
-		return;
-	if (call->path.ns.len > 0)
-		v2_refuse(call->response, 403, V2_DENIED,
-			  "this registry does not stand for " STR_FMT, STR_ARG(call->path.ns));
-	else
+	(void)v2_name(call);
+	if (call->owner == V2_UPSTREAMS)
+		v2_mirror_answer(call, &call->place);
+	else if (call->owner == V2_OURS)
 		v2_answer_held(call);
-}
-
-struct str v2_name(const struct v2_call *call, char out[static V2_FULL_NAME_MAX])
-{
-	const struct v2_path *path = &call->path;
-	struct mirror_place place;
-	struct err ignored; /* who is no upstream is refused when it is asked for */
-	int n;
-
-	if (call->v2->mirror && mirror_route(call->v2->mirror, path, &place, &ignored) == 1)
-		n = snprintf(out, V2_FULL_NAME_MAX, "%s", place.key);
-	else if (path->ns.len > 0)
-		n = snprintf(out, V2_FULL_NAME_MAX, STR_FMT "/" STR_FMT, STR_ARG(path->ns),
-			     STR_ARG(path->repository));
 	else
-		return path->repository;
-	return (struct str){out, (size_t)n};
+		v2_refuse_owner(call);
 }
 
 void v2_done(struct v2_call *call)

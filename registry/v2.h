@@ -36,9 +36,14 @@ struct v2 {
 	void *make_gzip_ctx;
 };
 
+/* Whose repository it is that a call is about. */
+enum v2_owner { V2_NOT_KNOWN, V2_OURS, V2_UPSTREAMS, V2_NOBODYS };
+
 struct v2_call {
 	struct v2 *v2;
 	struct v2_path path;
+	enum v2_owner owner;
+	struct mirror_place place; /* V2_UPSTREAMS; its key is the name in any case but V2_OURS */
 	const struct http_request *request;
 	struct http_response *response;
 	/* Whether who asks may do this to a repository, too: another one, or each that is listed.
@@ -51,11 +56,10 @@ struct v2_call {
 };
 
 /*
- * The name that permissions are about: a mirrored repository's has its host, also
- * where that is the default. It lies in out, or in the path.
+ * The name that permissions are about: a mirrored repository's has its host in
+ * front, however it was asked for. Found once for a call.
  */
-#define V2_FULL_NAME_MAX (V2_NAMESPACE_MAX + 1 + V2_NAME_MAX + 1)
-struct str v2_name(const struct v2_call *call, char out[static V2_FULL_NAME_MAX]);
+struct str v2_name(struct v2_call *call);
 
 /* How the body is taken, and whether the answer may take its time. */
 void v2_terms(const struct v2_call *call, struct http_terms *out);

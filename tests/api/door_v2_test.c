@@ -146,6 +146,67 @@ static void the_realm_is_as_the_client_sees_us(void **state)
 	assert_string_equal(strange.challenge, "Basic realm=\"hearth\", charset=\"UTF-8\"");
 }
 
+static struct mirror *stand_for_hub(struct gate *gate)
+{
+	static const struct mirror_upstream_spec hub = {.host = STR("docker.io"),
+							.place = STR("127.0.0.1:9")};
+	const struct mirror_options options = {.store = gate->fixture->store,
+					       .upstreams = &hub,
+					       .upstream_count = 1,
+					       .default_host = STR("docker.io")};
+	struct mirror *mirror = NULL;
+	struct err err = {0};
+
+	check_ok(mirror_open(&options, &mirror, &err), &err);
+	return mirror;
+}
+
+/* What a name means decides, and not how it was written. */
+static void a_mirrored_repository_is_open_by_its_whole_name(void **state)
+{
+	struct gate *gate = *state;
+	AUTO(mirror) struct mirror *mirror = stand_for_hub(gate);
+
+	gate->daemon.v2.mirror = mirror;
+	gate->cli.config.anonymous = (struct config_texts){gate->open, 1};
+	gate->open[0] = "docker.io/library/*";
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/alpine/manifests/1"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/library/alpine/manifests/1"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/docker.io/library/alpine/manifests/1"), 0);
+	assert_int_equal(
+		gate_ask_from(gate, HTTP_GET, "/v2/library/alpine/manifests/1", "docker.io", NULL),
+		0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/team/app/manifests/1"), 401);
+	gate->open[0] = "team/*"; /* which are ours, and not the hub's that are called so */
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/team/app/manifests/1"), 401);
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, "/v2/x/manifests/1", "other.example", NULL),
+			 401);
+}
+
+/* The value of a sample on the page of metrics. */
+static bool counts(const struct gate *gate, const char *line)
+{
+	auto_buf struct buf page = BUF_INIT(METRICS_PAGE_MAX);
+	struct err err = {0};
+
+	check_ok(metrics_page(gate->daemon.metrics, &page, &err), &err);
+	return strstr(page.ptr, line);
+}
+
+static void requests_are_counted_by_what_they_ask_for(void **state)
+{
+	struct gate *gate = *state;
+
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/a/manifests/1"), 401);
+	assert_int_equal(gate_ask(gate, HTTP_HEAD, "/v2/a/manifests/2"), 401);
+	assert_int_equal(gate_ask(gate, HTTP_POST, "/v2/a/blobs/uploads/"), 401);
+	assert_true(counts(gate, "hearth_registry_requests_total{kind=\"manifest\"} 2\n"));
+	assert_true(counts(gate, "hearth_registry_requests_total{kind=\"upload\"} 1\n"));
+	assert_true(counts(gate, "hearth_registry_requests_total{kind=\"blob\"} 0\n"));
+	assert_true(counts(gate, "hearth_unauthorized_total 3\n"));
+	assert_false(counts(gate, "hearth_registry_sent_bytes_total 0\n"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -158,6 +219,8 @@ int main(void)
 		gate_test(a_revoked_token_opens_nothing),
 		gate_test(the_challenge_names_the_scope_and_where_tokens_are),
 		gate_test(the_realm_is_as_the_client_sees_us),
+		gate_test(requests_are_counted_by_what_they_ask_for),
+		gate_test(a_mirrored_repository_is_open_by_its_whole_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

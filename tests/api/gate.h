@@ -128,7 +128,7 @@ static inline unsigned gate_try(struct gate *gate, struct gate_ask *ask)
 
 	gate_field = gate->field[0] ? gate->field : NULL;
 	taken = door_v2_admit(&visit, &gate->daemon, &request, &terms, &response);
-	door_v2_done(&visit);
+	door_v2_done(&visit, &response);
 	if (taken)
 		return 0;
 	if (ask->code && !strstr(buf_str(&response.body).ptr, ask->code))

@@ -37,7 +37,7 @@ static unsigned exchange(struct gate *gate, const struct flow *flow)
 		assert_true(terms.blocks);
 		door_v2_answer(&visit, &response);
 	}
-	door_v2_done(&visit);
+	door_v2_done(&visit, &response);
 	if (response.status != 200) {
 		assert_int_equal(response.status == 401,
 				 *gate_header(&response, "WWW-Authenticate") != 0);

@@ -147,24 +147,30 @@ static void a_name_is_ours_from_its_first_blob_on(void **state)
 	check_route(bench, "acme/tool", "docker.io", "docker.io/acme/tool");
 }
 
-static void permissions_are_about_the_name_with_its_host(void **state)
+/* What a request for a manifest of a repository is judged by. */
+static void check_name(struct mirror_bench *bench, struct str repository, struct str ns,
+		       struct str wanted)
 {
-	struct mirror_bench *bench = *state;
 	struct v2_call call = {.v2 = &bench->v2,
 			       .path = {.kind = V2_MANIFEST,
 					.action = V2_PULL,
-					.repository = STR("alpine"),
+					.repository = repository,
+					.ns = ns,
 					.reference = STR("1.0")}};
-	char name[V2_FULL_NAME_MAX];
+
+	assert_true(str_equal(v2_name(&call), wanted));
+}
+
+static void permissions_are_about_the_name_with_its_host(void **state)
+{
+	struct mirror_bench *bench = *state;
 
 	open_three(bench, "docker.io");
-	assert_true(str_equal(v2_name(&call, name), STR("docker.io/library/alpine")));
+	check_name(bench, STR("alpine"), STR(""), STR("docker.io/library/alpine"));
 	hold(bench, "alpine", REPOSITORY_BLOB);
-	assert_true(str_equal(v2_name(&call, name), STR("alpine")));
-	call.path.ns = STR("index.docker.io");
-	assert_true(str_equal(v2_name(&call, name), STR("docker.io/library/alpine")));
-	call.path.ns = STR("ghcr.io");
-	assert_true(str_equal(v2_name(&call, name), STR("ghcr.io/alpine")));
+	check_name(bench, STR("alpine"), STR(""), STR("alpine"));
+	check_name(bench, STR("alpine"), STR("index.docker.io"), STR("docker.io/library/alpine"));
+	check_name(bench, STR("alpine"), STR("ghcr.io"), STR("ghcr.io/alpine"));
 }
 
 static void a_name_that_is_too_long_with_its_host_is_refused(void **state)
