@@ -27,6 +27,19 @@ static void server_hear(void *cls, const char *format, va_list ap)
 	log_debug("libmicrohttpd said=\"%s\"", said);
 }
 
+/*
+ * MHD_quiesce_daemon() would do that, too, but of 0.9.75 its threads may race
+ * with it for who takes the listener out of their sets, and then abort.
+ */
+static enum MHD_Result server_accept(void *cls, const struct sockaddr *from, socklen_t len)
+{
+	struct server *server = cls;
+
+	(void)from;
+	(void)len;
+	return atomic_load(&server->draining) ? MHD_NO : MHD_YES;
+}
+
 static size_t server_unescape(void *cls, struct MHD_Connection *connection, char *text)
 {
 	size_t len = strlen(text);
@@ -88,7 +101,7 @@ static struct MHD_Daemon *server_start(struct server *server, struct server_door
 	server->said[0] = '\0';
 	/* libmicrohttpd refuses a pool of one thread. */
 	return MHD_start_daemon(
-		flags, 0, NULL, NULL, exchange_handle, door, MHD_OPTION_EXTERNAL_LOGGER,
+		flags, 0, server_accept, server, exchange_handle, door, MHD_OPTION_EXTERNAL_LOGGER,
 		server_hear, server, MHD_OPTION_LISTEN_SOCKET, listener->fd,
 		MHD_OPTION_THREAD_POOL_SIZE, listener->threads > 1 ? listener->threads : 0u,
 		MHD_OPTION_CONNECTION_LIMIT, server->options.connections_max,
@@ -152,11 +165,6 @@ static bool server_await_quiet(struct server *server, int64_t timeout_ms)
 bool server_drain(struct server *server, int64_t timeout_ms)
 {
 	atomic_store(&server->draining, true);
-	for (size_t i = 0; i < server->door_count; i++) {
-		auto_close int fd = MHD_quiesce_daemon(server->doors[i].daemon);
-
-		(void)fd; /* ours again, and nobody else's */
-	}
 	watch_end_waiting(server->watch);
 	if (server_await_quiet(server, timeout_ms / 2))
 		return true;

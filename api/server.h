@@ -65,7 +65,7 @@ int server_listen(struct server *server, struct server_listener *listener, struc
 void server_wake(struct server *server, uint64_t topic);
 
 /*
- * Take no more connections, end all waiting, and wait until all requests are
+ * Close connections as they come, end all waiting, and wait until all requests are
  * answered. Clients that still send, or are sent to, when half of the time has
  * passed are cut. False: some requests were not done in time.
  */

@@ -725,6 +725,7 @@ static void who_is_slow_with_headers_or_body_is_closed(void **state)
 static void a_drain_waits_only_so_long(void **state)
 {
 	struct bench bench;
+	auto_close int late = -1;
 	auto_close int fd = -1;
 
 	(void)state;
@@ -733,6 +734,8 @@ static void a_drain_waits_only_so_long(void **state)
 	get(fd, "/slow");
 	bench_await(&bench, &bench.asked, 1);
 	assert_false(server_drain(bench.server, 10));
+	late = dial(&bench);
+	assert_true(hear_end(late));
 	assert_int_equal(server_load(bench.server).requests, 1);
 	bench_release(&bench);
 	assert_true(hear(fd, "Connection: close"));
