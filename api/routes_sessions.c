@@ -94,7 +94,7 @@ static int sessions_create(struct call *call, struct err *err)
 	struct agent agent;
 
 	if (sessions_read_wish(call, &wish, err) < 0 ||
-	    meta_begin(call->daemon->store, META_WRITE, &meta, err) < 0 ||
+	    meta_begin(call->daemon->store, META_SHARED, &meta, err) < 0 ||
 	    agent_need(meta, wish.agent, &agent, err) < 0 ||
 	    sessions_find_version(meta, &wish, agent.latest, &request.version, err) < 0)
 		return -1;
@@ -156,7 +156,7 @@ static int sessions_end(struct call *call, struct err *err)
 	int ended;
 
 	if (json_need_string(call->args, "", "id", &id, err) < 0 ||
-	    meta_begin(call->daemon->store, META_WRITE, &meta, err) < 0)
+	    meta_begin(call->daemon->store, META_SHARED, &meta, err) < 0)
 		return -1;
 	ended = session_end(meta, id, clock_now_ms(), &session, err);
 	if (ended < 0 || sessions_answer(call, meta, &session, err) < 0)

@@ -151,7 +151,7 @@ static int agent_sync_commit(struct store *store, const struct agent_asked *aske
 	struct agent agent = {.latest = 0};
 	int found;
 
-	if (meta_begin(store, META_WRITE, &meta, err) < 0)
+	if (meta_begin(store, META_SHARED, &meta, err) < 0)
 		return -1;
 	found = agent_sync_find(meta, asked, &agent, err);
 	if (found < 0)

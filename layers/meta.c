@@ -32,6 +32,7 @@ struct meta {
 	MDB_dbi records;
 	MDB_txn *txn;
 	enum meta_mode mode;
+	struct share_turn turn; /* of META_SHARED, whose transaction this is */
 	struct meta_key failed; /* what meta_each() ended on, or nothing */
 	struct meta_hook hooks[META_COMMITTED_MAX];
 	size_t hook_count;
@@ -46,28 +47,38 @@ uint64_t meta_generation(const struct store *store)
 	return info.me_last_txnid + 1;
 }
 
+static int meta_begin_txn(struct meta *meta, struct err *err)
+{
+	if (meta->mode != META_SHARED)
+		return db_begin(meta->db, meta->mode == META_WRITE ? DB_WRITE : DB_READ, &meta->txn,
+				err);
+	if (share_begin(&meta->store->share, meta->db, &meta->turn, err) < 0)
+		return -1;
+	meta->txn = meta->turn.txn;
+	return 0;
+}
+
 int meta_begin(struct store *store, enum meta_mode mode, struct meta **out, struct err *err)
 {
-	MDB_txn *txn;
-	struct meta *meta;
+	struct meta *meta = malloc(sizeof(*meta));
 
-	if (db_begin(&store->meta, mode == META_WRITE ? DB_WRITE : DB_READ, &txn, err) < 0)
-		return -1;
-	meta = malloc(sizeof(*meta));
 	if (!meta)
 		abort();
-	*meta = (struct meta){.store = store,
-			      .db = &store->meta,
-			      .records = store->records,
-			      .txn = txn,
-			      .mode = mode};
+	*meta = (struct meta){
+		.store = store, .db = &store->meta, .records = store->records, .mode = mode};
+	if (meta_begin_txn(meta, err) < 0) {
+		free(meta);
+		return -1;
+	}
 	*out = meta;
 	return 0;
 }
 
 int meta_commit(struct meta *meta, struct err *err)
 {
-	int rc = db_commit(meta->db, steal_ptr(&meta->txn), err);
+	int rc = meta->mode == META_SHARED
+			 ? share_commit(&meta->store->share, meta->db, &meta->turn, err)
+			 : db_commit(meta->db, steal_ptr(&meta->txn), err);
 
 	for (size_t i = 0; rc == 0 && i < meta->hook_count; i++)
 		meta->hooks[i].fn(meta->hooks[i].ctx);
@@ -82,7 +93,7 @@ struct store *meta_store(const struct meta *meta)
 
 void meta_on_commit(struct meta *meta, meta_committed_fn *fn, void *ctx)
 {
-	assert(meta->mode == META_WRITE);
+	assert(meta->mode != META_READ);
 	for (size_t i = 0; i < meta->hook_count; i++) {
 		if (meta->hooks[i].fn == fn && meta->hooks[i].ctx == ctx)
 			return;
@@ -95,7 +106,10 @@ void meta_abort(struct meta *meta)
 {
 	if (!meta)
 		return;
-	mdb_txn_abort(meta->txn);
+	if (meta->mode == META_SHARED)
+		share_abort(&meta->store->share, &meta->turn);
+	else
+		mdb_txn_abort(meta->txn);
 	free(meta);
 }
 
@@ -170,7 +184,7 @@ static int meta_store_text(struct meta *meta, const char *table, struct str key,
 {
 	struct meta_key full = {.len = 0};
 
-	assert(meta->mode == META_WRITE);
+	assert(meta->mode != META_READ);
 	if (meta_key_make(table, key, &full, err) < 0)
 		return -1;
 	return db_put(meta->db, meta->txn, meta->records, meta_key_str(&full), text, err);
@@ -200,7 +214,7 @@ int meta_del(struct meta *meta, const char *table, struct str key, struct err *e
 {
 	struct meta_key full = {.len = 0};
 
-	assert(meta->mode == META_WRITE);
+	assert(meta->mode != META_READ);
 	if (meta_key_make(table, key, &full, err) < 0)
 		return -1;
 	return db_del(meta->db, meta->txn, meta->records, meta_key_str(&full), err);
@@ -356,7 +370,7 @@ int meta_drop_failed(struct meta *meta, struct err *err)
 {
 	struct meta_key key = meta->failed;
 
-	assert(meta->mode == META_WRITE);
+	assert(meta->mode != META_READ);
 	meta->failed.len = 0;
 	return key.len > 0 ? db_del(meta->db, meta->txn, meta->records, meta_key_str(&key), err)
 			   : 0;

@@ -25,7 +25,12 @@
 
 struct meta;
 
-enum meta_mode { META_READ, META_WRITE };
+/*
+ * META_SHARED writes, and may be committed together with what other threads
+ * write so at that time, each for itself: for what many do at once. What is in
+ * it is short, and takes no lock that somebody may hold while he commits.
+ */
+enum meta_mode { META_READ, META_WRITE, META_SHARED };
 
 /* A number, never 0, that changes with each commit of any process. */
 uint64_t meta_generation(const struct store *store);

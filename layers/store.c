@@ -49,6 +49,7 @@ static struct store *store_new(const struct store_options *options)
 	for (int i = 0; i < STORE_DIRS; i++)
 		store->dirs[i] = -1;
 	batch_queue_init(&store->queue);
+	share_init(&store->share);
 	return store;
 }
 
@@ -57,6 +58,7 @@ void store_close(struct store *store)
 	if (!store)
 		return;
 	batch_queue_done(&store->queue);
+	share_done(&store->share);
 	db_close(&store->blobs.db);
 	db_close(&store->meta);
 	for (int i = 0; i < STORE_DIRS; i++)

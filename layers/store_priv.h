@@ -11,6 +11,7 @@
 #include "layers/base/lock.h"
 #include "layers/batch_priv.h"
 #include "layers/db_priv.h"
+#include "layers/share_priv.h"
 #include "layers/store.h"
 
 /* The database blobs/; the file that owns a table says what it holds. */
@@ -37,7 +38,8 @@ struct store {
 	int dirs[STORE_DIRS];
 	int lockfd; /* shared flock: somebody has the store open */
 	struct db meta;
-	MDB_dbi records; /* meta.c */
+	MDB_dbi records;    /* meta.c */
+	struct share share; /* meta.c */
 	struct batch_queue queue;
 	struct lock lock;
 	/* guarded by lock: */
