@@ -45,9 +45,9 @@ int mirror_place_make(struct mirror_upstream *upstream, struct str name, struct 
 }
 
 /*
- * 1, 0 it is ours, -1. Who pushes looks for blobs before anything of his is here,
- * and who pulls has asked for a manifest before: the default upstream hears of no
- * blob of a repository that nobody has pulled from it.
+ * 1, 0 it is ours, -1. Who pushes asks for each blob whether it is there, before
+ * anything of his is here: the default upstream hears of none of these, unless
+ * somebody has pulled from that repository of its.
  */
 static int route_to_default(struct mirror *mirror, const struct v2_path *path,
 			    struct mirror_place *out, struct err *err)
@@ -65,7 +65,8 @@ static int route_to_default(struct mirror *mirror, const struct v2_path *path,
 	if (mirror_place_make(mirror->fallback, path->repository, out, err) < 0)
 		return -1;
 	out->by_default = true;
-	return path->kind == V2_BLOB ? repository_exists(meta, str_of(out->key), err) : 1;
+	return path->kind == V2_BLOB && path->heads ? repository_exists(meta, str_of(out->key), err)
+						    : 1;
 }
 
 int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,

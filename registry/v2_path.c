@@ -194,6 +194,7 @@ static int v2_path_check_method(const struct http_request *request, struct v2_pa
 	bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
 
 	path->action = form->actions[request->method];
+	path->heads = request->method == HTTP_HEAD;
 	if (path->action != V2_NOTHING || (path->kind == V2_PING && reads))
 		return 0;
 	http_add_header(refusal, "Allow", str_of(form->allow));

@@ -52,6 +52,7 @@ enum v2_action {
 struct v2_path {
 	enum v2_kind kind;
 	enum v2_action action;
+	bool heads;            /* HEAD: it is only asked whether it is there */
 	struct str repository; /* "repo-bot", "docker.io/library/alpine" */
 	struct str ns;         /* ?ns=, a host; or empty */
 	struct str reference;  /* a tag, a digest, or a session's id */

@@ -119,16 +119,19 @@ static void hold(struct mirror_bench *bench, const char *name, enum repository_k
 }
 
 /* Whoever pushes would else wait for the upstream at each blob, and tell it what he has. */
-static void the_default_hears_of_no_blob_before_a_manifest(void **state)
+static void the_default_hears_of_no_head_before_a_manifest(void **state)
 {
 	struct mirror_bench *bench = *state;
-	const struct v2_path path = {
-		.kind = V2_BLOB, .action = V2_PULL, .repository = STR("acme/tool")};
+	struct v2_path path = {
+		.kind = V2_BLOB, .action = V2_PULL, .heads = true, .repository = STR("acme/tool")};
 	struct mirror_place place;
 	struct err err = {0};
 
 	open_three(bench, "docker.io");
 	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 0);
+	path.heads = false; /* who wants it has read of it somewhere */
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+	path.heads = true;
 	hold(bench, "docker.io/acme/tool", REPOSITORY_MANIFEST);
 	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
 	assert_true(place.by_default);
@@ -261,7 +264,7 @@ int main(void)
 		TEST(a_short_name_of_the_hub_is_a_library_s),
 		TEST(who_is_no_upstream_is_refused),
 		TEST(without_a_default_other_names_are_ours),
-		TEST(the_default_hears_of_no_blob_before_a_manifest),
+		TEST(the_default_hears_of_no_head_before_a_manifest),
 		TEST(a_name_is_ours_from_its_first_blob_on),
 		TEST(permissions_are_about_the_name_with_its_host),
 		TEST(a_name_that_is_too_long_with_its_host_is_refused),
