@@ -55,6 +55,7 @@ static const struct schema upstream_keys[] = {
 	{"url", SCHEMA_STRING},
 	{"tagTtlMs", SCHEMA_COUNT},
 	{"maxBytes", SCHEMA_AMOUNT},
+	{"listen", SCHEMA_STRING},
 	{NULL},
 };
 
@@ -173,19 +174,19 @@ static int config_read_top(const json_t *document, struct config *out, struct er
 	return 0;
 }
 
-/* Check HOST:PORT; the port is needed, and 0 is any free one. */
-static int config_check_listen(const struct config *config, struct err *err)
+/* Check HOST:PORT, or NULL; the port is needed, and 0 is any free one. */
+static int config_check_listen(const char *text, struct err *err)
 {
-	const char *colon = config->listen ? strrchr(config->listen, ':') : NULL;
+	const char *colon = text ? strrchr(text, ':') : NULL;
 	struct str port = str_of(colon ? colon + 1 : "");
 	uint64_t number;
 
-	if (!config->listen)
+	if (!text)
 		return 0;
-	if (colon && colon > config->listen && str_take_number(&port, &number) && port.len == 0 &&
+	if (colon && colon > text && str_take_number(&port, &number) && port.len == 0 &&
 	    number <= UINT16_MAX)
 		return 0;
-	return err_set(err, ERR_INVALID, "listen: expected HOST:PORT, found %s", config->listen);
+	return err_set(err, ERR_INVALID, "listen: expected HOST:PORT, found %s", text);
 }
 
 static int config_read_origins(const json_t *document, struct config *out, struct err *err)
@@ -214,7 +215,7 @@ static int config_read_door(const json_t *document, struct config *out, struct e
 		return -1;
 	if (!out->tls_cert != !out->tls_key)
 		return err_set(err, ERR_INVALID, "tls: cert and key go together");
-	return config_check_listen(out, err);
+	return config_check_listen(out->listen, err);
 }
 
 static int config_read_limits(const json_t *document, struct config *out, struct err *err)
@@ -335,8 +336,11 @@ static int config_read_upstream(const char *host, json_t *value, struct config_u
 	out->tag_ttl_ms = -1;
 	if (config_check_member(value, upstream_keys, path, err) < 0 ||
 	    config_text(value, path, "url", &url, err) < 0 ||
+	    config_text(value, path, "listen", &out->listen, err) < 0 ||
 	    config_number(value, path, "tagTtlMs", CONFIG_MS_MAX, &out->tag_ttl_ms, err) < 0)
 		return -1;
+	if (config_check_listen(out->listen, err) < 0)
+		return err_ctx(err, "%s", path);
 	config_size(value, "maxBytes", &out->max_bytes);
 	if (!url)
 		return err_set(err, ERR_INVALID, "%s: it needs a url", path);

@@ -9,7 +9,8 @@
  *	 "bakes": {"parallel": N, "timeoutMs": MS},
  *	 "gc": {"keepVersions": N, "unusedMs": MS, "maxBytes": N, "minFreeBytes": N},
  *	 "registry": {"anonymous": [GLOB], "insecure": [HOST], "mirrors": {HOST: [URL]}},
- *	 "mirror": {"upstreams": {HOST: {"url": URL, "tagTtlMs": MS, "maxBytes": N}},
+ *	 "mirror": {"upstreams": {HOST: {"url": URL, "tagTtlMs": MS, "maxBytes": N,
+ *	                                 "listen": "HOST:PORT"}},
  *	            "default": HOST},
  *	 "egress": {"hosts": {NAME: "ADDR[:PORT]"}},
  *	 "secrets": {ID: {"src": FILE} | {"env": NAME}},
@@ -49,6 +50,7 @@ struct config_upstream {
 	bool plain_http;
 	int64_t tag_ttl_ms; /* -1 where it is not said */
 	uint64_t max_bytes; /* 0 where it is not said */
+	const char *listen; /* an address of its own, by which it need not be named */
 };
 
 /* One that a daemon's bakes may ask for: of file and env one is set. */

@@ -36,6 +36,7 @@
 #define DAEMON_LOCK "daemon"
 #define DAEMON_SOCKET "hearth.sock"
 #define DAEMON_GRACE_S 30
+#define DAEMON_MIRRORS_MAX (SERVER_LISTENERS_MAX - 2) /* beside the socket and the address */
 #define DAEMON_GRACE_MAX_S 3600
 #define DAEMON_THREADS_MAX ((size_t)8)  /* that serve connections */
 #define DAEMON_FILES_KEPT ((rlim_t)256) /* descriptors that are no connections */
@@ -101,14 +102,53 @@ static int daemon_listen_socket(struct daemon *daemon, struct err *err)
 	return server_listen(daemon->server, &listener, err);
 }
 
-static int daemon_listen_address(struct daemon *daemon, struct err *err)
+static int daemon_listen_at(struct daemon *daemon, struct server_listener *listener,
+			    const char *text, struct err *err)
+{
+	char where[LISTEN_TEXT_MAX];
+
+	listener->fd = listen_tcp(text, where, err);
+	if (listener->fd < 0 || server_listen(daemon->server, listener, err) < 0)
+		return -1;
+	if (listener->name)
+		log_info("mirror has an address upstream=%s at=%s://%s", listener->name,
+			 listener->tls_cert ? "https" : "http", where);
+	else
+		log_info("listening url=%s://%s data=%s pid=%d",
+			 listener->tls_cert ? "https" : "http", where, store_path(daemon->store),
+			 (int)getpid());
+	return 0;
+}
+
+/* The addresses of upstreams, by which they need not be named. */
+static int daemon_listen_for_upstreams(struct daemon *daemon, struct server_listener *listener,
+				       struct err *err)
+{
+	const struct config *config = &daemon->cli->config;
+	size_t count = 0;
+
+	for (size_t i = 0; i < config->upstream_count; i++) {
+		const struct config_upstream *upstream = &config->upstreams[i];
+
+		if (!upstream->listen)
+			continue;
+		if (++count > DAEMON_MIRRORS_MAX)
+			return err_set(err, ERR_LIMIT, "more than %d upstreams with an address",
+				       DAEMON_MIRRORS_MAX);
+		listener->name = upstream->host;
+		if (daemon_listen_at(daemon, listener, upstream->listen, err) < 0)
+			return err_ctx(err, "mirror of %s", upstream->host);
+	}
+	return 0;
+}
+
+static int daemon_listen_addresses(struct daemon *daemon, struct err *err)
 {
 	const struct config *config = &daemon->cli->config;
 	const char *text = cli_text(daemon->cli, "listen");
 	auto_buf struct buf cert = BUF_INIT(DAEMON_PEM_MAX);
 	auto_buf struct buf key = BUF_WIPED(DAEMON_PEM_MAX);
 	struct server_listener listener = {.threads = (unsigned)thread_cores(DAEMON_THREADS_MAX)};
-	char where[LISTEN_TEXT_MAX];
 
 	if (config->tls_cert) {
 		if (daemon_read_file(config->tls_cert, &cert, err) < 0 ||
@@ -119,12 +159,10 @@ static int daemon_listen_address(struct daemon *daemon, struct err *err)
 	}
 	if (!text)
 		text = config->listen ? config->listen : LISTEN_DEFAULT;
-	listener.fd = listen_tcp(text, where, err);
-	if (listener.fd < 0 || server_listen(daemon->server, &listener, err) < 0)
+	if (daemon_listen_for_upstreams(daemon, &listener, err) < 0)
 		return -1;
-	log_info("listening url=%s://%s data=%s pid=%d", listener.tls_cert ? "https" : "http",
-		 where, store_path(daemon->store), (int)getpid());
-	return 0;
+	listener.name = NULL;
+	return daemon_listen_at(daemon, &listener, text, err);
 }
 
 /* The names that a request may call it by: what --host says, and where it listens. */
@@ -176,7 +214,7 @@ static int daemon_serve(struct daemon *daemon, int64_t grace_ms, struct err *err
 	int64_t end_ms;
 	size_t left;
 
-	if (daemon_listen_socket(daemon, err) < 0 || daemon_listen_address(daemon, err) < 0)
+	if (daemon_listen_socket(daemon, err) < 0 || daemon_listen_addresses(daemon, err) < 0)
 		return -1;
 	daemon_notify("READY=1\nSTATUS=serving");
 	daemon_await_stop();

@@ -118,6 +118,7 @@ static struct exchange *exchange_new(struct server_door *door, struct MHD_Connec
 		.method = http_method_parse(method),
 		.path = str_of(exchange->path),
 		.by_socket = door->by_socket,
+		.door = door->name,
 		.find_header = exchange_find_header,
 	};
 	exchange->query = exchange_copy_fields(connection, MHD_GET_ARGUMENT_KIND,

@@ -16,6 +16,7 @@ struct server_door {
 	struct server *server;
 	struct MHD_Daemon *daemon;
 	bool by_socket;
+	const char *name;
 };
 
 struct server {

@@ -121,7 +121,8 @@ int server_listen(struct server *server, struct server_listener *listener, struc
 	sigset_t before;
 
 	assert(server->door_count < SERVER_LISTENERS_MAX);
-	*door = (struct server_door){.server = server, .by_socket = listener->by_socket};
+	*door = (struct server_door){
+		.server = server, .by_socket = listener->by_socket, .name = listener->name};
 	listener->fd = fd;
 	/* Signals are the main thread's. */
 	(void)sigfillset(&all);

@@ -25,7 +25,7 @@
 #define SERVER_HEAD_BYTES ((size_t)12 * 1024) /* also the memory of a connection */
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
-#define SERVER_LISTENERS_MAX 4
+#define SERVER_LISTENERS_MAX 32
 #define SERVER_BODIES_MAX ((size_t)48) /* that stream at one time: each has a thread */
 #define SERVER_BODIES_WAITING_MAX ((size_t)1024)
 #define SERVER_JOBS_MAX ((size_t)64) /* that are done at one time */
@@ -49,6 +49,7 @@ struct server_options {
 struct server_listener {
 	int fd; /* listening; taken over */
 	bool by_socket;
+	const char *name; /* its requests' door; NULL, or it lives as long as the server */
 	unsigned threads;
 	const char *tls_cert; /* PEM, or NULL for plain HTTP */
 	const char *tls_key;

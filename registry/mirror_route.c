@@ -4,6 +4,7 @@
  *
  *	?ns=HOST                    HOST, or nobody
  *	/v2/HOST/NAME/...           HOST, if it is an upstream
+ *	by HOST's own listener      HOST
  *	any other name              the default upstream, if it is to be read and is not ours
  */
 #include "registry/mirror_priv.h"
@@ -91,5 +92,8 @@ int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirro
 	upstream = mirror_find_upstream(mirror, first);
 	if (upstream && rest.len > 0)
 		return mirror_place_make(upstream, rest, out, err);
+	upstream = path->door.len > 0 ? mirror_find_upstream(mirror, path->door) : NULL;
+	if (upstream)
+		return mirror_place_make(upstream, path->repository, out, err);
 	return route_to_default(mirror, path, out, err);
 }

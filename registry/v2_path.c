@@ -259,7 +259,7 @@ static int v2_path_check_reference(struct v2_path *path, struct http_response *r
 int v2_path_parse(const struct http_request *request, struct v2_path *out,
 		  struct http_response *refusal)
 {
-	struct v2_path path = {.kind = V2_PING};
+	struct v2_path path = {.kind = V2_PING, .door = str_of(request->door ? request->door : "")};
 
 	if (!v2_path_split(request->path, &path)) {
 		v2_refuse(refusal, 404, V2_UNSUPPORTED, "there is nothing at %.*s",

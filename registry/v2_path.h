@@ -55,6 +55,7 @@ struct v2_path {
 	bool heads;            /* HEAD: it is only asked whether it is there */
 	struct str repository; /* "repo-bot", "docker.io/library/alpine" */
 	struct str ns;         /* ?ns=, a host; or empty */
+	struct str door;       /* of which upstream the listener is that it came by; or empty */
 	struct str reference;  /* a tag, a digest, or a session's id */
 	bool by_digest;        /* the reference is this one: */
 	struct digest digest;

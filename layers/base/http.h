@@ -60,6 +60,7 @@ struct http_request {
 	struct str body;       /* whole, where it was gathered */
 	struct source *stream; /* as it arrives, where the terms say so; else NULL */
 	bool by_socket;        /* by the unix socket, which no browser reaches */
+	const char *door;      /* what the listener that it came by is called; or NULL */
 	bool waited;           /* it was asked before */
 	bool over;             /* no more waiting */
 	void *state;           /* the handler's own, from admit to done */

@@ -135,6 +135,9 @@ static void what_is_wrong_is_named_by_its_path(void **state)
 		 "mirror.upstreams.h: it needs a url"},
 		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"h.example\"}}}}",
 		 "mirror.upstreams.h.url: expected http:// or https://, found h.example"},
+		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"http://h.example\", \"listen\": "
+		 "\"x\"}}}}",
+		 "mirror.upstreams.h: listen: expected HOST:PORT, found x"},
 		{"{\"mirror\": {\"upstreams\": {\"h\": {\"ulr\": \"x\"}}}}",
 		 "mirror.upstreams.h.ulr: unknown key; did you mean url?"},
 		{"{\"mirror\": {\"default\": \"h\"}}", "mirror.default: h is none of"},

@@ -12,7 +12,7 @@ echo 0 >"$work/up/seconds"
 serve "$here/upstream.py" "$work/up" "$size"
 wait_for 60 test -e "$work/up/port"
 jq -n --arg real "http://$registry" --arg odd "http://127.0.0.1:$(cat "$work/up/port")" '{mirror: {default: "docker.io", upstreams: {
-	"docker.io": {url: $real, tagTtlMs: 0}, "odd.example": {url: $odd, tagTtlMs: 3600000},
+	"docker.io": {url: $real, tagTtlMs: 0, listen: "127.0.0.1:0"}, "odd.example": {url: $odd, tagTtlMs: 3600000},
 	"small.example": {url: $odd, maxBytes: 12000000}, "gone.example": {url: "http://127.0.0.1:1/x"}}}}' >"$work/mirror.json"
 
 start() { start_daemon --config "$work/mirror.json"; }
@@ -41,6 +41,8 @@ odd() { echo "/v2/odd.example/$1/blobs/$(blob_of "$1")"; }
 
 check "an image comes by its upstream's name" pull docker.io/acme/tiny:1
 check "and by a name of nobody else's" pull acme/tiny:1
+hub=$(sed -nE 's/.*mirror has an address upstream=docker.io at=//p' "$work/daemon.log")
+check "and by its upstream's own address" env url="$hub" bash -c "$(declare -f pull); work=$work token=$token; pull acme/tiny:1"
 digest=$(jq -r '.manifests[0].digest' "$work/tiny/index.json")
 same "the bytes are the upstream's" "$(get "/v2/acme/tiny/manifests/1?ns=docker.io" | sha)" "$digest"
 same "who is no upstream is not asked" "$(status_of "/v2/acme/tiny/manifests/1?ns=quay.io")" 403

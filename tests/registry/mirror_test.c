@@ -81,6 +81,27 @@ static void a_short_name_of_the_hub_is_a_library_s(void **state)
 	check_route(bench, "acme/tool", "", "docker.io/acme/tool");
 }
 
+static void a_listener_may_be_an_upstream_s(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct v2_path path = {.kind = V2_BLOB,
+			       .action = V2_PULL,
+			       .repository = STR("acme/tool"),
+			       .door = STR("Quay.io:443")};
+	struct mirror_place place;
+	struct err err = {0};
+
+	open_three(bench, "docker.io");
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+	assert_string_equal(place.key, "quay.io/acme/tool");
+	path.ns = STR("docker.io"); /* who names one means that */
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+	assert_string_equal(place.key, "docker.io/acme/tool");
+	path.ns = STR("");
+	path.action = V2_PUSH; /* and is refused */
+	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+}
+
 static void who_is_no_upstream_is_refused(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -262,6 +283,7 @@ int main(void)
 		TEST(an_upstream_is_named_by_ns_or_by_the_first_part),
 		TEST(the_names_of_a_host_are_one),
 		TEST(a_short_name_of_the_hub_is_a_library_s),
+		TEST(a_listener_may_be_an_upstream_s),
 		TEST(who_is_no_upstream_is_refused),
 		TEST(without_a_default_other_names_are_ours),
 		TEST(the_default_hears_of_no_head_before_a_manifest),
