@@ -2,69 +2,11 @@
 #include "api/token_flow.h"
 
 #include "api/access_token.h"
+#include "api/form.h"
 
 #define TOKEN_FLOW_BODY_MAX ((size_t)16 * 1024)
-#define TOKEN_FLOW_FIELDS_MAX ((size_t)16) /* of a form */
 #define TOKEN_FLOW_TEXT_MAX ((size_t)8 * 1024)
 #define TOKEN_FLOW_CHALLENGE "Basic realm=\"hearth\", charset=\"UTF-8\""
-
-/* A form's fields, or a query's. */
-struct token_form {
-	const struct http_field *fields;
-	size_t count;
-	char *text; /* owned: a form's, decoded */
-	struct http_field own[TOKEN_FLOW_FIELDS_MAX];
-};
-
-static inline void auto_token_form_release(struct token_form *form)
-{
-	free(form->text);
-}
-
-/* "" where there is none. */
-static struct str token_flow_field(const struct token_form *form, struct str name)
-{
-	for (size_t i = 0; i < form->count; i++) {
-		if (str_equal(form->fields[i].name, name))
-			return form->fields[i].value;
-	}
-	return STR("");
-}
-
-/* Decode one part of a form where it stands. */
-static bool token_flow_decode(struct str part, struct str *out)
-{
-	size_t len = part.len;
-
-	if (!http_unescape(drop_const(part.ptr), &len, true))
-		return false;
-	*out = (struct str){part.ptr, len};
-	return true;
-}
-
-static int token_flow_read_form(struct str body, struct token_form *out, struct err *err)
-{
-	struct str rest;
-	struct str pair;
-	struct str name;
-
-	out->text = str_dup(body);
-	rest = str_of(out->text);
-	out->fields = out->own;
-	while (rest.len > 0 && str_cut(&rest, '&', &pair)) {
-		struct http_field *field = &out->own[out->count];
-
-		if (out->count == TOKEN_FLOW_FIELDS_MAX)
-			return err_set(err, ERR_INVALID, "a form of more than %zu fields",
-				       TOKEN_FLOW_FIELDS_MAX);
-		(void)str_cut(&pair, '=', &name);
-		if (!token_flow_decode(name, &field->name) ||
-		    !token_flow_decode(pair.ptr ? pair : STR(""), &field->value))
-			return err_set(err, ERR_INVALID, "a form with a wrong escape");
-		out->count++;
-	}
-	return 0;
-}
 
 static void token_flow_add_scope(json_t *scopes, const char *action, struct str name)
 {
@@ -108,15 +50,15 @@ static void token_flow_read_scope(struct str text, json_t *scopes)
 	token_flow_add_actions(scopes, str_skip(name, end), (struct str){name.ptr, end - 1});
 }
 
-static json_t *token_flow_scopes(const struct token_form *form)
+json_t *token_flow_scopes(const struct http_field *fields, size_t count)
 {
 	json_t *scopes = json_array();
 
-	for (size_t i = 0; i < form->count; i++) {
-		struct str rest = form->fields[i].value;
+	for (size_t i = 0; i < count; i++) {
+		struct str rest = fields[i].value;
 		struct str one;
 
-		if (!str_equal(form->fields[i].name, STR("scope")))
+		if (!str_equal(fields[i].name, STR("scope")))
 			continue;
 		while (str_cut(&rest, ' ', &one))
 			token_flow_read_scope(one, scopes);
@@ -139,16 +81,33 @@ bool token_flow_admit(const struct http_request *request, struct http_terms *ter
 }
 
 /* Who asks, by a form's own fields. */
-static int token_flow_check_form(struct auth *auth, const struct token_form *form,
+static int token_flow_check_form(struct auth *auth, const struct form *form,
 				 char out[static DIGEST_HEX_MAX], struct err *err)
 {
-	struct str grant = token_flow_field(form, STR("grant_type"));
+	struct str grant = form_find(form, STR("grant_type"));
 
 	if (str_equal(grant, STR("password")))
-		return auth_check_key(auth, token_flow_field(form, STR("password")), out, err);
+		return auth_check_key(auth, form_find(form, STR("password")), out, err);
 	if (str_equal(grant, STR("refresh_token")))
-		return auth_check_key(auth, token_flow_field(form, STR("refresh_token")), out, err);
+		return auth_check_key(auth, form_find(form, STR("refresh_token")), out, err);
 	return err_set(err, ERR_INVALID, "grant_type: expected password or refresh_token");
+}
+
+/* Whose the token is to be, and for what. */
+static int token_flow_read(struct auth *auth, const struct http_request *request,
+			   struct access_token *out, struct err *err)
+{
+	const char *field = http_find_header(request, "Authorization");
+	auto_form struct form form = {.text = NULL};
+
+	if (request->method != HTTP_POST) {
+		out->scopes = token_flow_scopes(request->query, request->query_count);
+		return auth_find_key(auth, field, out->of, err);
+	}
+	if (form_parse(request->body, &form, err) < 0)
+		return -1;
+	out->scopes = token_flow_scopes(form.fields, form.count);
+	return token_flow_check_form(auth, &form, out->of, err);
 }
 
 static void token_flow_say(const struct access_token *token, struct str text,
@@ -172,24 +131,11 @@ static int token_flow_run(struct daemon *daemon, const struct http_request *requ
 			  struct http_response *out, struct err *err)
 {
 	auto_buf struct buf text = BUF_WIPED(TOKEN_FLOW_TEXT_MAX);
-	AUTO(token_form) struct token_form form = {request->query, request->query_count};
 	auto_access_token struct access_token token = {.until_ms =
 							       clock_now_ms() + ACCESS_TOKEN_MS};
-	const char *field = http_find_header(request, "Authorization");
-	int known;
 
-	if (request->method == HTTP_POST) {
-		form.count = 0;
-		known = token_flow_read_form(request->body, &form, err);
-		if (known == 0)
-			known = token_flow_check_form(daemon->auth, &form, token.of, err);
-	} else {
-		known = auth_find_key(daemon->auth, field, token.of, err);
-	}
-	if (known < 0)
-		return -1;
-	token.scopes = token_flow_scopes(&form);
-	if (access_token_make(daemon->store, &token, &text, err) < 0)
+	if (token_flow_read(daemon->auth, request, &token, err) < 0 ||
+	    access_token_make(daemon->store, &token, &text, err) < 0)
 		return -1;
 	token_flow_say(&token, buf_str(&text), out);
 	return 0;

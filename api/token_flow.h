@@ -21,6 +21,9 @@
 #define TOKEN_FLOW_PATH "/v2/token"
 #define TOKEN_FLOW_SERVICE "hearth"
 
+/* What the fields called scope ask for, as a token's scopes; the caller's. */
+json_t *token_flow_scopes(const struct http_field *fields, size_t count);
+
 /* What a GET and a POST bring. False: *out refuses the method. */
 bool token_flow_admit(const struct http_request *request, struct http_terms *terms,
 		      struct http_response *out);
