@@ -29,7 +29,7 @@ struct watch {
 	/* guarded by lock: */
 	struct bucket buckets[WATCH_BUCKETS];
 	struct link *links;
-	size_t waiting;
+	size_t waiting; /* that no job works on */
 	size_t linked;
 	int64_t next_ms; /* when the thread looks again at the latest */
 	bool no_waiting;
@@ -65,10 +65,11 @@ static void watch_list_locked(struct watch *watch, struct waiter *waiter) REQUIR
 		waiter->next->at = &waiter->next;
 	bucket->first = waiter;
 	waiter->listed = true;
-	watch->waiting++;
 	/* If a connection cannot be watched, its end is noticed at the deadline. */
-	if (!waiter->job)
+	if (!waiter->job) {
+		watch->waiting++;
 		(void)epoll_ctl(watch->epollfd, EPOLL_CTL_ADD, waiter->fd, &gone);
+	}
 	if (waiter->wait.until_ms < watch->next_ms)
 		watch_poke(watch);
 }
@@ -81,9 +82,10 @@ static void watch_resume_locked(struct watch *watch, struct waiter *waiter, enum
 		waiter->next->at = waiter->at;
 	waiter->listed = false;
 	waiter->why = why;
-	watch->waiting--;
-	if (!waiter->job)
+	if (!waiter->job) {
+		watch->waiting--;
 		(void)epoll_ctl(watch->epollfd, EPOLL_CTL_DEL, waiter->fd, NULL);
+	}
 	watch->calls.resume(waiter);
 }
 

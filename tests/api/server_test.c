@@ -427,6 +427,7 @@ static void what_blocks_does_not_hold_up_others(void **state)
 		get(slow[i], "/slow");
 	}
 	bench_await(&bench, &bench.asked, 6);
+	assert_int_equal(server_load(bench.server).waiting, 0); /* these are worked on */
 	for (int i = 0; i < 8; i++) {
 		auto_close int fd = dial(&bench);
 
