@@ -310,7 +310,8 @@ static int bake_check_secrets(const struct spec *spec, const struct bake_options
 		if (spec->secrets[i].required && !secrets_find(options->secrets, id))
 			return err_set(err, ERR_NOT_FOUND,
 				       "the secret " STR_FMT " is required by the spec: give "
-				       "--secret id=" STR_FMT ",src=FILE",
+				       "--secret id=" STR_FMT ",src=FILE, or name it in the "
+				       "daemon's configuration",
 				       STR_ARG(id), STR_ARG(id));
 	}
 	return 0;

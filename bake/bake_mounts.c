@@ -113,7 +113,7 @@ int bake_check_mounts(const struct bake *bake, const struct instruction *ready, 
 		    !secrets_find(bake->options->secrets, str_of(mount->id)))
 			return err_set(err, ERR_NOT_FOUND,
 				       "the secret %s is required: give --secret id=%s,src=FILE or "
-				       "id=%s,env=NAME",
+				       "id=%s,env=NAME, or name it in the daemon's configuration",
 				       mount->id, mount->id, mount->id);
 	}
 	return 0;
