@@ -200,16 +200,6 @@ int schedule_put(struct schedule *schedule, struct meta *meta, struct str agent_
 	return 0;
 }
 
-int schedule_next(struct meta *meta, struct str agent_id, int64_t *out_ms, struct err *err)
-{
-	struct schedule_entry entry;
-	int found = schedule_find(meta, agent_id, &entry, err);
-
-	if (found == 1)
-		*out_ms = entry.due_ms;
-	return found;
-}
-
 /* 1 and the entry that `due` names; 0 it names none, or none that can be read; -1. */
 static int schedule_resolve(struct meta *meta, const struct schedule_entry *due,
 			    struct schedule_entry *out, struct err *err)

@@ -37,9 +37,5 @@ void schedule_stop(struct schedule *schedule);
 int schedule_put(struct schedule *schedule, struct meta *meta, struct str agent_id,
 		 const struct spec_rebake *rebake, struct err *err) MUST_CHECK;
 
-/* When an agent's next rebake is due: 1, 0 it has none, -1. */
-int schedule_next(struct meta *meta, struct str agent_id, int64_t *out_ms, struct err *err)
-	MUST_CHECK;
-
 /* Look at the clock again, after it was set. ctx is the schedule. */
 void schedule_wake(void *ctx);
