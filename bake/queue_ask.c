@@ -133,7 +133,7 @@ int queue_rebake(struct queue *queue, struct str agent_id, size_t from_step,
 {
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(queue->options.store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(queue->options.store, META_SHARED, &meta, err) < 0 ||
 	    queue_put_rebake(queue, meta, agent_id, from_step, out, err) < 0)
 		return -1;
 	return out->joined ? 0 : meta_commit(steal_ptr(&meta), err);

@@ -271,7 +271,7 @@ int queue_put_back(struct queue *queue, struct str bake_id, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
-	if (meta_begin(queue->options.store, META_WRITE, &meta, err) < 0)
+	if (meta_begin(queue->options.store, META_SHARED, &meta, err) < 0)
 		return -1;
 	found = bakes_find(meta, bake_id, &record, err);
 	if (found == 1 && record.cancelling) {
@@ -356,7 +356,7 @@ int queue_end_failed(struct queue_work *work, const struct maker_result *result,
 	AUTO(json) json_t *status = NULL;
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(work->slot->queue->options.store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(work->slot->queue->options.store, META_SHARED, &meta, err) < 0 ||
 	    queue_read_again(meta, work, &record, &status, err) < 0 ||
 	    queue_judge_failure(work, meta, &record, status, result, why, err) < 0)
 		return -1;

@@ -139,7 +139,7 @@ static int queue_begin(struct queue_slot *slot, const struct turn *turn,
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
-	if (meta_begin(slot->queue->options.store, META_WRITE, &meta, err) < 0)
+	if (meta_begin(slot->queue->options.store, META_SHARED, &meta, err) < 0)
 		return -1;
 	found = bakes_find(meta, str_of(turn->bake_id), &work.record, err);
 	if (found != 1 || !bakes_is_open(work.record.state))

@@ -227,7 +227,7 @@ static int v2_manifest_put_record(struct v2_manifest_put *put, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(put->call->v2->store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(put->call->v2->store, META_SHARED, &meta, err) < 0 ||
 	    v2_manifest_put_check_items(put, meta, NULL, err) < 0)
 		return -1;
 	if (v2_manifest_put_is_refused(put))
