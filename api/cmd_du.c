@@ -30,6 +30,7 @@ static const struct {
 	{"caches", "of RUN --mount=type=cache"},
 	{"meta", "records"},
 	{"contexts", "what is known of contexts' files"},
+	{"uploads", "what clients are pushing"},
 	{"machines", "running steps"},
 	{"tmp", "what is being made"},
 	{"trash", "on its way out"},

@@ -285,6 +285,22 @@ static unsigned daemon_connections(void)
 	return (unsigned)(files.rlim_cur - DAEMON_FILES_KEPT);
 }
 
+static int daemon_make_room(void *ctx, struct err *err)
+{
+	const struct daemon *daemon = ctx;
+
+	return gc_make_more_room(daemon->store, &daemon->cli->config.gc, &daemon_stop, err);
+}
+
+static int daemon_open_registry(struct daemon *daemon, struct err *err)
+{
+	const struct uploads_options uploads = {
+		.store = daemon->store, .make_room = daemon_make_room, .ctx = daemon};
+
+	daemon->v2 = (struct v2){.store = daemon->store, .recall = v2_recall_new()};
+	return uploads_open(&uploads, &daemon->v2.uploads, err);
+}
+
 static int daemon_run(struct cli *cli, struct err *err)
 {
 	struct daemon daemon = {
@@ -304,10 +320,9 @@ static int daemon_run(struct cli *cli, struct err *err)
 	if (daemon_grace(cli, &grace_ms, err) < 0 || daemon_name_hosts(&daemon, err) < 0 ||
 	    cli_open_store(cli, &daemon.store, err) < 0 ||
 	    daemon_lock(daemon.store, &lockfd, err) < 0 ||
-	    admin_token_ensure(daemon.store, err) < 0)
+	    admin_token_ensure(daemon.store, err) < 0 || daemon_open_registry(&daemon, err) < 0)
 		return -1;
 	daemon.auth = auth_new(daemon.store);
-	daemon.v2 = (struct v2){.store = daemon.store, .recall = v2_recall_new()};
 	daemon.metrics = metrics_new();
 	metrics_add_source(daemon.metrics, daemon_metrics, &daemon);
 	metrics_add_source(daemon.metrics, ready_metrics, daemon.store);
@@ -318,7 +333,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	    server_new(&options, &daemon.server, err) < 0 ||
 	    upstreams_open(cli, daemon.store, daemon.server, &daemon.v2.mirror, err) < 0 ||
 	    daemon_start_gzipper(&daemon, err) < 0 ||
-	    plane_start(&plane, cli, daemon.store, daemon.server, daemon.v2.mirror, err) < 0)
+	    plane_start(&plane, cli, daemon.store, daemon.server, &daemon.v2, err) < 0)
 		return -1;
 	if (daemon.v2.mirror)
 		metrics_add_source(daemon.metrics, upstreams_metrics, daemon.v2.mirror);
@@ -326,6 +341,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	if (result < 0)
 		return -1; /* threads may be at all of it: the process ends */
 	server_free(daemon.server);
+	uploads_close(daemon.v2.uploads);
 	metrics_free(daemon.metrics);
 	auth_free(daemon.auth);
 	v2_recall_free(daemon.v2.recall);

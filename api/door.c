@@ -285,7 +285,7 @@ static void door_answer_ready(const struct door *door, struct http_response *out
 {
 	struct err err;
 
-	if (ready_check(door->daemon->store, &err) < 0)
+	if (ready_check(door->daemon->store, door->daemon->v2.uploads, &err) < 0)
 		route_write_error(&err, NULL, out);
 	else
 		http_set_body(out, "text/plain", STR("ready\n"));

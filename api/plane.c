@@ -119,7 +119,7 @@ static int plane_start_pusher(struct plane *plane, const struct cli *cli, struct
 }
 
 int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
-		struct server *server, struct mirror *mirror, struct err *err)
+		struct server *server, const struct v2 *registry, struct err *err)
 {
 	*plane = (struct plane){.store = store, .server = server, .config = &cli->config};
 	if (tag_adopt(store, err) < 0)
@@ -132,7 +132,7 @@ int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
 	journal_listen(store, plane_hear_journal, plane);
 	if (plane_start_queue(plane, cli, err) < 0)
 		return -1;
-	return upkeep_start(store, plane->config, mirror, &plane->upkeep, err);
+	return upkeep_start(registry, plane->config, &plane->upkeep, err);
 }
 
 void plane_stop(struct plane *plane, int64_t grace_ms)

@@ -39,9 +39,9 @@ struct plane {
 	atomic_uint_least64_t told; /* the last event whose agent was woken */
 };
 
-/* The store, the server, the mirror (or NULL) and the cli outlive it. */
+/* The store, the server, the registry and the cli outlive it. */
 int plane_start(struct plane *plane, const struct cli *cli, struct store *store,
-		struct server *server, struct mirror *mirror, struct err *err) MUST_CHECK;
+		struct server *server, const struct v2 *registry, struct err *err) MUST_CHECK;
 
 /* Give running bakes so long to end, and put back those that do not. */
 void plane_stop(struct plane *plane, int64_t grace_ms);

@@ -10,11 +10,11 @@
 
 #define READY_ROOM ((size_t)64 * 1024) /* for a few records */
 
-int ready_check(struct store *store, struct err *err)
+int ready_check(struct store *store, struct uploads *uploads, struct err *err)
 {
 	if (room_check(store_dirfd(store, STORE_TMP), READY_ROOM, err) < 0)
 		return err_ctx(err, "%s", store_path(store));
-	return 0;
+	return vacancy_check(uploads_vacancy(uploads), err);
 }
 
 static uint64_t ready_bytes(struct store *store, const char *file)

@@ -18,8 +18,8 @@
 
 struct upkeep {
 	struct store *store;
+	const struct v2 *registry;
 	const struct config *config;
-	struct mirror *mirror; /* or NULL */
 	pthread_t thread;
 	struct cancel cancel;
 	int64_t collect_ms; /* when it collects next, on the monotonic clock */
@@ -75,7 +75,7 @@ static void upkeep_trim_mirror(struct upkeep *upkeep)
 	uint64_t bytes = 0;
 	struct err err;
 
-	if (mirror_trim(upkeep->mirror, &upkeep->cancel, &bytes, &err) < 0) {
+	if (mirror_trim(upkeep->registry->mirror, &upkeep->cancel, &bytes, &err) < 0) {
 		log_warn("mirror not trimmed why=\"%s\"", err.text);
 		return;
 	}
@@ -93,6 +93,8 @@ static void upkeep_round(struct upkeep *upkeep)
 	struct err err;
 	int result = upkeep_trim_events(upkeep->store, upkeep->config, &upkeep->cancel, &err);
 
+	if (result == 0 && uploads_expire(upkeep->registry->uploads, UPLOADS_IDLE_MS, &err) < 0)
+		result = -1;
 	if (result == 0)
 		result = gc_make_room(upkeep->store, &upkeep->config->gc, &upkeep->cancel, &err);
 	if (result == 0 && now_ms >= upkeep->collect_ms) {
@@ -109,10 +111,10 @@ static void *upkeep_main(void *ctx)
 	struct pollfd stop = {.fd = cancel_fd(&upkeep->cancel), .events = POLLIN};
 	int64_t round_ms = clock_monotonic_ms() + UPKEEP_ROUND_MS;
 
-	if (upkeep->mirror)
+	if (upkeep->registry->mirror)
 		upkeep_trim_mirror(upkeep); /* the limits may be new */
 	while (poll(&stop, 1, UPKEEP_TRIM_MS) == 0) {
-		if (upkeep->mirror && mirror_may_be_over(upkeep->mirror))
+		if (upkeep->registry->mirror && mirror_may_be_over(upkeep->registry->mirror))
 			upkeep_trim_mirror(upkeep);
 		if (clock_monotonic_ms() >= round_ms) {
 			upkeep_round(upkeep);
@@ -132,17 +134,17 @@ static void upkeep_free(struct upkeep *upkeep)
 }
 DEFINE_AUTO(upkeep, struct upkeep *, upkeep_free);
 
-int upkeep_start(struct store *store, const struct config *config, struct mirror *mirror,
-		 struct upkeep **out, struct err *err)
+int upkeep_start(const struct v2 *registry, const struct config *config, struct upkeep **out,
+		 struct err *err)
 {
 	AUTO(upkeep) struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
 
 	if (!upkeep)
 		abort();
 	*upkeep = (struct upkeep){
-		.store = store,
+		.store = registry->store,
+		.registry = registry,
 		.config = config,
-		.mirror = mirror,
 		.cancel.fd = -1,
 		.collect_ms = clock_monotonic_ms() + UPKEEP_COLLECT_MS,
 	};

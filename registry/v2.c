@@ -9,6 +9,7 @@
 #include "registry/v2_manifest.h"
 #include "registry/v2_referrers.h"
 #include "registry/v2_tags.h"
+#include "registry/v2_upload.h"
 
 #include <stdio.h>
 
@@ -32,6 +33,7 @@ static v2_answer_fn *const v2_answers[V2_KINDS] = {
 	[V2_PING] = v2_answer_ping,         [V2_CATALOG] = v2_catalog_answer,
 	[V2_TAGS] = v2_tags_answer,         [V2_REFERRERS] = v2_referrers_answer,
 	[V2_MANIFEST] = v2_manifest_answer, [V2_BLOB] = v2_answer_blob,
+	[V2_UPLOADS] = v2_upload_answer,    [V2_UPLOAD] = v2_upload_answer,
 };
 
 void v2_terms(const struct v2_call *call, struct http_terms *out)

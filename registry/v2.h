@@ -16,8 +16,8 @@
  */
 #pragma once
 
-#include "layers/store.h"
 #include "registry/mirror.h"
+#include "registry/uploads.h"
 #include "registry/v2_path.h"
 #include "registry/v2_recall.h"
 #include "registry/v2_refuse.h"
@@ -25,6 +25,7 @@
 /* What all calls share. The daemon makes it once. */
 struct v2 {
 	struct store *store;
+	struct uploads *uploads;
 	struct mirror *mirror;    /* borrowed; NULL where it is a mirror of nobody */
 	struct v2_recall *recall; /* NULL: nothing is remembered */
 	/*

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intake.h - a blob is taken in: its bytes are hashed and stored as they come,
+ * and in the end a repository holds them.
+ *
+ * Durability: blob and record are durable when intake_keep() returns 0. A lease
+ * holds the blob until its record is there. Without intake_keep() nothing is
+ * kept.
+ *
+ * Threads: an intake belongs to one at a time. Memory: a chunk (blob.h).
+ */
+#pragma once
+
+#include "layers/blob.h"
+
+struct intake;
+
+/* For bytes of this digest. */
+int intake_open(struct store *store, const struct digest *digest, struct intake **out,
+		struct err *err) MUST_CHECK;
+void intake_close(struct intake *intake);
+
+int intake_add(struct intake *intake, struct str bytes, struct err *err) MUST_CHECK;
+
+/* Bytes so far. */
+uint64_t intake_size(const struct intake *intake);
+
+/* Check that these were all the bytes of the digest; ERR_CORRUPT if not. */
+int intake_check(struct intake *intake, struct err *err) MUST_CHECK;
+
+/* Make it a blob that was pushed to this repository. */
+int intake_keep(struct intake *intake, struct str repository, struct err *err) MUST_CHECK;
+
+/*
+ * Make a blob of the store one of this repository: 1 done, 0 the store does not
+ * have it, -1.
+ */
+int intake_mount(struct store *store, const struct digest *digest, struct str repository,
+		 struct err *err) MUST_CHECK;
+
+DEFINE_AUTO(intake, struct intake *, intake_close);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions as files: whose they are, how they grow, and how they end. */
+#include "registry/uploads.h"
+#include "tests/layers/store_fixture.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define HERE STR("tools/app")
+
+/* A body in one piece, which may end in a failure. */
+struct body {
+	struct source source;
+	struct str left;
+	bool fails;
+};
+
+static int body_read(struct source *source, struct str *out, struct err *err)
+{
+	struct body *body = container_of(source, struct body, source);
+
+	if (body->left.len == 0)
+		return body->fails ? err_set(err, ERR_CANCELLED, "the client has gone") : 0;
+	*out = body->left;
+	body->left.len = 0;
+	return 1;
+}
+
+static int append(struct uploads_session *session, const char *text, struct err *err)
+{
+	struct body body = {.source = {body_read}, .left = str_of(text)};
+
+	return uploads_append(session, &body.source, UINT64_MAX, err);
+}
+
+static struct uploads *begin(struct store *store, const struct uploads_options *limits)
+{
+	struct uploads_options options = limits ? *limits : (struct uploads_options){0};
+	struct uploads *uploads;
+	struct err err = {0};
+
+	options.store = store;
+	check_ok(uploads_open(&options, &uploads, &err), &err);
+	return uploads;
+}
+
+static struct uploads_session *take(struct uploads *uploads, const char *id)
+{
+	struct uploads_session *session = NULL;
+	struct err err = {0};
+
+	assert_int_equal(uploads_take(uploads, HERE, str_of(id), &session, &err), 1);
+	return session;
+}
+
+static uint64_t size_of(struct uploads *uploads, const char *id)
+{
+	uint64_t size = UINT64_MAX;
+	struct err err = {0};
+
+	assert_int_equal(uploads_find(uploads, HERE, str_of(id), &size, &err), 1);
+	return size;
+}
+
+static void check_bytes(struct uploads_session *session, const char *text)
+{
+	auto_buf struct buf bytes = BUF_INIT(1024);
+	struct buf_sink sink = BUF_SINK(&bytes);
+	struct err err = {0};
+
+	check_ok(uploads_copy(session, &sink.sink, &err), &err);
+	assert_string_equal(buf_str(&bytes).ptr, text);
+}
+
+static void a_session_grows_from_one_process_to_the_next(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct uploads *uploads = begin(fixture->store, NULL);
+	struct uploads_session *session;
+	char id[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	assert_int_equal(size_of(uploads, id), 0);
+	session = take(uploads, id);
+	check_ok(append(session, "one,", &err), &err);
+	uploads_release(session);
+	uploads_close(uploads);
+
+	uploads = begin(fixture->store, NULL);
+	assert_int_equal(size_of(uploads, id), 4);
+	assert_int_equal(uploads_load(uploads).sessions, 1);
+	assert_int_equal(uploads_load(uploads).bytes, 4);
+	session = take(uploads, id);
+	check_ok(append(session, "two", &err), &err);
+	check_bytes(session, "one,two");
+	check_ok(uploads_cut(session, 3, &err), &err);
+	check_bytes(session, "one");
+	assert_int_equal(uploads_load(uploads).bytes, 3);
+	check_ok(uploads_remove(session, &err), &err);
+	uploads_release(session);
+	assert_int_equal(uploads_load(uploads).sessions, 0);
+	assert_int_equal(uploads_load(uploads).bytes, 0);
+	uploads_close(uploads);
+}
+
+static void a_session_is_of_one_repository_and_one_request(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	AUTO(uploads_session) struct uploads_session *other = NULL;
+	char id[ULID_TEXT_MAX];
+	uint64_t size;
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	assert_int_equal(uploads_find(uploads, STR("tools/ap"), str_of(id), &size, &err), 0);
+	assert_int_equal(uploads_take(uploads, STR("other"), str_of(id), &other, &err), 0);
+	session = take(uploads, id);
+	check_err(uploads_take(uploads, HERE, str_of(id), &other, &err), &err, ERR_CONFLICT);
+	assert_int_equal(size_of(uploads, id), 0); /* asking is no adding */
+	uploads_release(steal_ptr(&session));
+	session = take(uploads, id);
+}
+
+static void names_that_are_no_sessions_are_nothing(void **state)
+{
+	static const char *const wrong[] = {"",
+					    "..",
+					    "../VERSION",
+					    "x",
+					    "01ARYZ6S41TSV4RRFFQ69G5FAV",
+					    "01aryz6s41tsv4rrffq69g5fav"};
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+	struct uploads_session *session;
+	uint64_t size;
+	struct err err = {0};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(uploads_find(uploads, HERE, str_of(wrong[i]), &size, &err), 0);
+		assert_int_equal(uploads_take(uploads, HERE, str_of(wrong[i]), &session, &err), 0);
+	}
+}
+
+static void what_came_before_a_client_vanished_stays(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	struct body body = {.source = {body_read}, .left = STR("half"), .fails = true};
+	char id[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	session = take(uploads, id);
+	check_err(uploads_append(session, &body.source, UINT64_MAX, &err), &err, ERR_CANCELLED);
+	assert_int_equal(uploads_size(session), 4);
+	assert_int_equal(size_of(uploads, id), 4);
+	body = (struct body){.source = {body_read}, .left = STR(" and too much")};
+	assert_int_equal(uploads_append(session, &body.source, 4, &err), 1);
+	check_bytes(session, "half and");
+}
+
+static void there_are_only_so_many_of_so_many_bytes(void **state)
+{
+	const struct uploads_options limits = {.sessions_max = 2, .bytes_max = 10};
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, &limits);
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	AUTO(uploads_session) struct uploads_session *nameless = NULL;
+	char id[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	check_err(uploads_begin(uploads, HERE, id, &err), &err, ERR_BUSY);
+	session = take(uploads, id);
+	check_ok(append(session, "12345678", &err), &err);
+	check_err(append(session, "9ab", &err), &err, ERR_BUSY);
+	assert_int_equal(uploads_size(session), 8);
+	check_ok(uploads_take_new(uploads, &nameless, &err), &err);
+	check_ok(append(nameless, "9a", &err), &err);
+	assert_int_equal(uploads_load(uploads).bytes, 10);
+	uploads_release(steal_ptr(&nameless));
+	assert_int_equal(uploads_load(uploads).bytes, 8);
+	check_ok(uploads_remove(session, &err), &err);
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+}
+
+/* As if nothing had been added to it for so long. */
+static void age(struct store *store, const char *id, int64_t ms)
+{
+	struct timespec times[2];
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "uploads/%s", id);
+	(void)clock_gettime(CLOCK_REALTIME, &times[0]);
+	times[0].tv_sec -= ms / 1000 + 1;
+	times[1] = times[0];
+	assert_int_equal(utimensat(store_dirfd(store, STORE_ROOT), path, times, 0), 0);
+}
+
+static void idle_sessions_expire_unless_somebody_holds_them(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	char idle[ULID_TEXT_MAX];
+	char held[ULID_TEXT_MAX];
+	char busy[ULID_TEXT_MAX];
+	uint64_t size;
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, idle, &err), &err);
+	check_ok(uploads_begin(uploads, HERE, held, &err), &err);
+	check_ok(uploads_begin(uploads, HERE, busy, &err), &err);
+	session = take(uploads, held);
+	age(fixture->store, idle, UPLOADS_IDLE_MS);
+	age(fixture->store, held, UPLOADS_IDLE_MS);
+	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 1);
+	assert_int_equal(uploads_find(uploads, HERE, str_of(idle), &size, &err), 0);
+	assert_int_equal(size_of(uploads, held), 0);
+	assert_int_equal(size_of(uploads, busy), 0);
+	uploads_release(steal_ptr(&session));
+	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 1);
+	assert_int_equal(uploads_load(uploads).sessions, 1);
+}
+
+static void where_there_are_too_many_idle_ones_go_sooner(void **state)
+{
+	const struct uploads_options limits = {.sessions_max = 1};
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, &limits);
+	char id[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	age(fixture->store, id, UPLOADS_PRESSED_MS);
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	assert_int_equal(size_of(uploads, id), 0);
+	assert_int_equal(uploads_load(uploads).sessions, 1);
+}
+
+static void what_a_killed_daemon_left_half_made_goes(void **state)
+{
+	static const char id[] = "01aryz6s41tsv4rrffq69g5fav";
+	struct store_fixture *fixture = *state;
+	struct uploads *uploads = begin(fixture->store, NULL);
+	uint64_t size;
+	struct err err = {0};
+
+	(void)close(openat(store_dirfd(fixture->store, STORE_ROOT),
+			   "uploads/01aryz6s41tsv4rrffq69g5fav", O_CREAT | O_WRONLY, 0600));
+	uploads_close(uploads);
+	uploads = begin(fixture->store, NULL);
+	assert_int_equal(uploads_find(uploads, HERE, str_of(id), &size, &err), 0);
+	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 0);
+	age(fixture->store, id, 60000);
+	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 1);
+	assert_int_equal(uploads_load(uploads).sessions, 0);
+	uploads_close(uploads);
+}
+
+static void places_are_kept_for_who_has_all_bytes(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+
+	for (size_t i = 0; i < UPLOADS_WRITERS_SENT; i++)
+		assert_true(uploads_enter(uploads, false));
+	assert_false(uploads_enter(uploads, false));
+	assert_true(uploads_enter(uploads, true));
+	uploads_leave(uploads);
+	uploads_leave(uploads);
+	assert_true(uploads_enter(uploads, false));
+	for (size_t i = 0; i < UPLOADS_WRITERS_SENT; i++)
+		uploads_leave(uploads);
+}
+
+#define STORE_TEST(test) \
+	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STORE_TEST(a_session_grows_from_one_process_to_the_next),
+		STORE_TEST(a_session_is_of_one_repository_and_one_request),
+		STORE_TEST(names_that_are_no_sessions_are_nothing),
+		STORE_TEST(what_came_before_a_client_vanished_stays),
+		STORE_TEST(there_are_only_so_many_of_so_many_bytes),
+		STORE_TEST(idle_sessions_expire_unless_somebody_holds_them),
+		STORE_TEST(where_there_are_too_many_idle_ones_go_sooner),
+		STORE_TEST(what_a_killed_daemon_left_half_made_goes),
+		STORE_TEST(places_are_kept_for_who_has_all_bytes),
+	};
+
+	return cmocka_run_group_tests_name("registry/uploads", tests, NULL, NULL);
+}
