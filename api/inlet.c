@@ -15,14 +15,20 @@ static bool inlet_release_locked(struct inlet *inlet) REQUIRES(inlet->lock)
 	return wanted;
 }
 
+/* Nothing more comes. */
+static bool inlet_is_over_locked(const struct inlet *inlet) REQUIRES(inlet->lock)
+{
+	return inlet->finished || inlet->why.kind != ERR_NONE;
+}
+
 static int inlet_lend_locked(struct inlet *inlet, struct str *out, struct err *err)
 	REQUIRES(inlet->lock)
 {
 	size_t whole = INLET_BYTES - inlet->head; /* up to the end of the memory */
 
-	while (inlet->used == 0 && !inlet->finished && inlet->why.kind == ERR_NONE)
+	while (inlet->used < INLET_PIECE && !inlet_is_over_locked(inlet))
 		(void)pthread_cond_wait(&inlet->changed, &inlet->lock.os);
-	if (inlet->why.kind != ERR_NONE) {
+	if (inlet->used == 0 && inlet->why.kind != ERR_NONE) {
 		*err = inlet->why;
 		return -1;
 	}
@@ -86,7 +92,8 @@ size_t inlet_offer(struct inlet *inlet, struct str bytes)
 		bytes.len = inlet->full ? room : bytes.len;
 		if (bytes.len > 0)
 			inlet_copy_locked(inlet, bytes);
-		(void)pthread_cond_signal(&inlet->changed);
+		if (inlet->used >= INLET_PIECE)
+			(void)pthread_cond_signal(&inlet->changed);
 	}
 	lock_drop(&inlet->lock);
 	return bytes.len;

@@ -5,7 +5,9 @@
  *
  * At most INLET_BYTES of it are in memory, and nothing before the first read: what
  * does not fit stays with the client, until `room` is called because something was
- * read.
+ * read. The reader sleeps until INLET_PIECE of it are there, or the rest, since to
+ * wake it for each packet would cost more than to copy one. It gets all that came
+ * before it hears of a failure.
  */
 #pragma once
 
@@ -15,9 +17,10 @@
 #include <stdbool.h>
 
 #define INLET_BYTES ((size_t)256 * 1024)
+#define INLET_PIECE ((size_t)64 * 1024)
 
 struct inlet {
-	struct source source; /* for the reader; fails as the writer says */
+	struct source source; /* for the reader; fails as the writer says, in the end */
 	void (*room)(struct inlet *inlet);
 	void *ctx; /* of room */
 	struct lock lock;
