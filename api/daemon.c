@@ -43,8 +43,9 @@
 #define DAEMON_FILES_SHARE 4            /* of few, what a listener's connections may take */
 #define DAEMON_PEM_MAX ((size_t)1024 * 1024)
 #define DAEMON_INFO_MAX ((size_t)64 * 1024)
-#define DAEMON_ARENAS 2 /* a thread more needs no heap more */
-#define DAEMON_MMAP_BYTES (128 * 1024)
+#define DAEMON_ARENAS 2                      /* a thread more needs no heap more */
+#define DAEMON_MMAP_BYTES (2 * 1024 * 1024)  /* what bodies pass through is in the heap, */
+#define DAEMON_HEAP_BYTES (32 * 1024 * 1024) /* and used again, until upkeep.c gives it back */
 
 static struct cancel daemon_stop; /* a signal handler has no other way to reach it */
 
@@ -359,6 +360,7 @@ static int daemon_main(int argc, char **argv, struct err *err)
 		return -1;
 	(void)mallopt(M_ARENA_MAX, DAEMON_ARENAS);
 	(void)mallopt(M_MMAP_THRESHOLD, DAEMON_MMAP_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, DAEMON_HEAP_BYTES);
 	json_wipe_released(); /* a new token passes through documents */
 	if (cli_parse(&cli, argc - 1, argv + 1, err) == 0 && settings_load(&cli, err) == 0)
 		result = daemon_run(&cli, err);

@@ -102,9 +102,13 @@ static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk 
 				 .plain_size = chunk->plain_size};
 	int known;
 
-	digest_of(chunk->bytes, &chunk->id);
-	ref.id = chunk->id;
+	/* The first chunk's digest is what the blob's would be, if it ended here. */
 	blob_writer_hash(writer, chunk->bytes);
+	if (writer->count == 0)
+		hasher_peek(&writer->hasher, &chunk->id);
+	else
+		digest_of(chunk->bytes, &chunk->id);
+	ref.id = chunk->id;
 	known = blob_writer_has(writer, chunk, err);
 	if (known < 0)
 		return -1;
