@@ -299,7 +299,9 @@ static int daemon_open_registry(struct daemon *daemon, struct err *err)
 		.store = daemon->store, .make_room = daemon_make_room, .ctx = daemon};
 
 	daemon->v2 = (struct v2){.store = daemon->store, .recall = v2_recall_new()};
-	return uploads_open(&uploads, &daemon->v2.uploads, err);
+	if (uploads_open(&uploads, &daemon->v2.uploads, err) < 0)
+		return -1;
+	return uploads_expire(daemon->v2.uploads, UPLOADS_IDLE_MS, err) < 0 ? -1 : 0;
 }
 
 static int daemon_run(struct cli *cli, struct err *err)
