@@ -44,6 +44,7 @@ static struct store *store_new(const struct store_options *options)
 	store->map_bytes = options->map_bytes ? options->map_bytes : STORE_MAP_BYTES;
 	store->lock = (struct lock)LOCK_INIT;
 	store->use_lock = (struct lock)LOCK_INIT;
+	store->share_lock = (struct lock)LOCK_INIT;
 	store->listen_lock = (struct lock)LOCK_INIT;
 	store->lockfd = -1;
 	for (int i = 0; i < STORE_DIRS; i++)

@@ -24,6 +24,8 @@ struct store_blobs {
 	MDB_dbi pages;  /* blob_entry.c */
 };
 
+struct lease_shared;
+
 #define STORE_LISTENERS_MAX 8
 
 /* Who is told of events, in this process (journal.c). */
@@ -47,8 +49,12 @@ struct store {
 	char boot[BOOT_ID_MAX]; /* "" until asked for */
 	struct lock use_lock;   /* lease.c */
 	/* guarded by use_lock: */
-	unsigned uses;           /* leases of this process that are in use */
-	struct lock listen_lock; /* journal.c */
+	unsigned uses;          /* leases of this process that are in use */
+	struct lock share_lock; /* lease_shared.c */
+	/* guarded by share_lock: */
+	size_t sharing;                    /* threads */
+	struct lease_shared *shared_lease; /* which rests, for who comes; or NULL */
+	struct lock listen_lock;           /* journal.c */
 	/* guarded by listen_lock: */
 	struct store_listener listeners[STORE_LISTENERS_MAX];
 	size_t listener_count;

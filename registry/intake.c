@@ -2,7 +2,7 @@
 #include "registry/intake.h"
 
 #include "layers/base/clock.h"
-#include "layers/lease.h"
+#include "layers/lease_shared.h"
 #include "registry/repository.h"
 
 struct intake {
@@ -51,7 +51,7 @@ int intake_check(struct intake *intake, struct err *err)
 	return blob_writer_check(intake->writer, &intake->digest, err);
 }
 
-/* The repository holds a blob of the store; a lease is in use. */
+/* The repository holds a blob of the store, which a lease keeps. */
 static int intake_record(struct store *store, struct str repository, const struct digest *digest,
 			 const struct blob_info *blob, struct err *err)
 {
@@ -65,7 +65,7 @@ static int intake_record(struct store *store, struct str repository, const struc
 	};
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(store, META_SHARED, &meta, err) < 0 ||
 	    repository_put(meta, repository, &item, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
@@ -73,10 +73,10 @@ static int intake_record(struct store *store, struct str repository, const struc
 
 int intake_keep(struct intake *intake, struct str repository, struct err *err)
 {
-	AUTO(lease) struct lease *lease = NULL;
+	AUTO(lease_shared) struct lease_shared *lease = NULL;
 	struct blob_info blob;
 
-	if (lease_open(intake->store, &lease, err) < 0 ||
+	if (lease_shared_join(intake->store, &lease, err) < 0 ||
 	    blob_writer_commit(intake->writer, &intake->digest, &blob, err) < 0)
 		return -1;
 	return intake_record(intake->store, repository, &intake->digest, &blob, err);
