@@ -258,6 +258,7 @@ static int daemon_metrics(void *ctx, struct buf *page, struct err *err)
 {
 	const struct daemon *daemon = ctx;
 	struct server_load load = server_load(daemon->server);
+	struct uploads_load uploads = uploads_load(daemon->v2.uploads);
 	const struct metric_sample samples[] = {
 		{"hearth_connections", "", "gauge", "Open connections.", load.connections},
 		{"hearth_requests_open", "", "gauge", "Requests not answered yet.", load.requests},
@@ -265,6 +266,8 @@ static int daemon_metrics(void *ctx, struct buf *page, struct err *err)
 		 load.waiting},
 		{"hearth_gzip_variants_total", "", "counter",
 		 "Variants made for old clients, since the start.", gzipper_count(daemon->gzipper)},
+		{"hearth_uploads", "", "gauge", "Upload sessions that are open.", uploads.sessions},
+		{"hearth_uploads_bytes", "", "gauge", "What came in them so far.", uploads.bytes},
 	};
 
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {

@@ -135,6 +135,7 @@ touch -d '1 hour ago' "$HEARTH_DATA/uploads/01aryz6s41tsv4rrffq69g5fav"
 start_daemon --grace 1
 same "a session expires a day after anything was added" "$(send GET "$idle")" 404
 same "and no sooner" "$(send GET "$session")" 204
+holds "the metrics count those that are open" "$(ask /metrics)" '^hearth_uploads 1$'
 same "what was never one goes with it" "$(ls "$HEARTH_DATA/uploads")" "${session##*/}"
 same "the last is cancelled" "$(send DELETE "$session")" 204
 same "and nothing is left" "$(ls "$HEARTH_DATA/uploads")" ""
