@@ -2,6 +2,7 @@
 #include "registry/v2_blob.h"
 
 #include "layers/blob_part.h"
+#include "layers/lease.h"
 #define LOG_MODULE "registry"
 #include "layers/base/log.h"
 #include "registry/repository.h"
@@ -176,11 +177,29 @@ static int v2_blob_find(const struct v2_call *call, struct repository_item *out,
 			       out, err);
 }
 
+/*
+ * Who asks whether it is there may go on to name it, and need not send it again.
+ * A collection that is about to take it has not begun, or has done so.
+ */
+static int v2_blob_promise(const struct v2_call *call, struct repository_item *out, struct err *err)
+{
+	AUTO(lease) struct lease *lease = NULL;
+	int found;
+
+	if (lease_open(call->v2->store, &lease, err) < 0)
+		return -1;
+	found = v2_blob_find(call, out, err);
+	if (found == 1)
+		repository_note(call->v2->store, out);
+	return found;
+}
+
 void v2_blob_answer(struct v2_call *call)
 {
+	bool promised = call->request->method == HTTP_HEAD;
 	struct repository_item item;
 	struct err err;
-	int found = v2_blob_find(call, &item, &err);
+	int found = promised ? v2_blob_promise(call, &item, &err) : v2_blob_find(call, &item, &err);
 
 	if (found < 0) {
 		v2_refuse_err(call->response, &err);
@@ -190,8 +209,5 @@ void v2_blob_answer(struct v2_call *call)
 		v2_blob_refuse(call);
 		return;
 	}
-	/* Who asks whether it is there may go on to name it, and need not send it again. */
-	if (call->request->method == HTTP_HEAD)
-		repository_note(call->v2->store, &item);
 	v2_blob_send(call, &item.digest, &item.blob);
 }

@@ -2,6 +2,7 @@
 /* v2_desk.h - requests to a registry over a store, without a server in between. */
 #pragma once
 
+#include "layers/lease.h"
 #include "registry/outline.h"
 #include "registry/v2.h"
 #include "tests/registry/stock.h"
@@ -107,11 +108,15 @@ static inline void v2_check_status(struct v2_desk *desk, unsigned status)
 static inline struct stock v2_stock_blob(struct v2_desk *desk, const char *repository,
 					 const char *text, enum digest_algorithm algorithm)
 {
-	struct stock stock = stock_put(desk->v2.store, text, algorithm);
-	struct repository_item item = stock_item(&stock, REPOSITORY_BLOB, REPOSITORY_PUSHED);
+	AUTO(lease) struct lease *lease = NULL;
+	struct repository_item item;
+	struct stock stock;
 	struct meta *meta;
 	struct err err = {0};
 
+	check_ok(lease_open(desk->v2.store, &lease, &err), &err);
+	stock = stock_put(desk->v2.store, text, algorithm);
+	item = stock_item(&stock, REPOSITORY_BLOB, REPOSITORY_PUSHED);
 	check_ok(meta_begin(desk->v2.store, META_WRITE, &meta, &err), &err);
 	check_ok(repository_put(meta, str_of(repository), &item, &err), &err);
 	check_ok(meta_commit(meta, &err), &err);
