@@ -8,14 +8,13 @@
 	"{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"type\":\"layers\",\"diff_" \
 	"ids\":[]}}"
 
-/* PUT as a tag, or by its digest where that is NULL; with its status. */
-static unsigned put(struct v2_desk *desk, const char *tag, const char *query, const char *type,
-		    const struct stock *stock, const char *text)
+/* PUT as a tag or by a digest; its status. */
+static unsigned put(struct v2_desk *desk, const char *reference, const char *query,
+		    const char *type, const char *text)
 {
 	char target[1024];
 
-	(void)snprintf(target, sizeof(target), "/v2/a/manifests/%s%s", tag ? tag : stock->name,
-		       query);
+	(void)snprintf(target, sizeof(target), "/v2/a/manifests/%s%s", reference, query);
 	return v2_ask(desk, HTTP_PUT, target, type, str_of(text));
 }
 
@@ -62,7 +61,7 @@ static void what_was_put_by_digest_is_given_byte_for_byte(void **state)
 		(void)snprintf(location, sizeof(location), "/v2/a/manifests/%s", stock.name);
 		(void)v2_get(&desk, location);
 		v2_check_refused(&desk, 404, "MANIFEST_UNKNOWN");
-		(void)put(&desk, NULL, "", MEDIA_OCI_MANIFEST "; charset=utf-8", &stock, text);
+		(void)put(&desk, stock.name, "", MEDIA_OCI_MANIFEST "; charset=utf-8", text);
 		v2_check_status(&desk, 201);
 		assert_string_equal(v2_header(&desk, "Location"), location);
 		assert_string_equal(v2_header(&desk, "Docker-Content-Digest"), stock.name);
@@ -85,13 +84,13 @@ static void tags_come_with_a_digest_or_alone(void **state)
 		image_text(&desk, v2_both[i], text);
 		stock = stock_absent(text, v2_both[i]);
 		sha256 = stock_absent(text, DIGEST_SHA256);
-		(void)put(&desk, NULL, "?tag=a&tag=b-1&tag=_C", "", &stock, text);
+		(void)put(&desk, stock.name, "?tag=a&tag=b-1&tag=_C", "", text);
 		v2_check_status(&desk, 201);
 		assert_string_equal(v2_header(&desk, "OCI-Tag"), "a, b-1, _C");
 		check_given(&desk, "_C", stock.name, MEDIA_OCI_MANIFEST, text);
-		(void)put(&desk, NULL, "?tag=a&tag=.b", "", &stock, text);
+		(void)put(&desk, stock.name, "?tag=a&tag=.b", "", text);
 		v2_check_refused(&desk, 400, "TAG_INVALID");
-		(void)put(&desk, "a", "?tag=z", "application/json", &stock, text);
+		(void)put(&desk, "a", "?tag=z", "application/json", text);
 		v2_check_status(&desk, 201);
 		assert_null(v2_header(&desk, "OCI-Tag"));
 		check_given(&desk, "a", sha256.name, MEDIA_OCI_MANIFEST, text);
@@ -107,13 +106,13 @@ static void a_digest_that_is_another_is_refused(void **state)
 	char text[2048];
 
 	image_text(&desk, DIGEST_SHA256, text);
-	(void)put(&desk, NULL, "", MEDIA_OCI_MANIFEST, &other, text);
+	(void)put(&desk, other.name, "", MEDIA_OCI_MANIFEST, text);
 	v2_check_refused(&desk, 400, "DIGEST_INVALID");
-	(void)put(&desk, "sha256:zz", "", MEDIA_OCI_MANIFEST, NULL, text);
+	(void)put(&desk, "sha256:zz", "", MEDIA_OCI_MANIFEST, text);
 	v2_check_refused(&desk, 400, "DIGEST_INVALID");
-	(void)put(&desk, "blake3:abcd", "", MEDIA_OCI_MANIFEST, NULL, text);
+	(void)put(&desk, "blake3:abcd", "", MEDIA_OCI_MANIFEST, text);
 	v2_check_refused(&desk, 400, "DIGEST_INVALID");
-	(void)put(&desk, ".x", "", MEDIA_OCI_MANIFEST, NULL, text);
+	(void)put(&desk, ".x", "", MEDIA_OCI_MANIFEST, text);
 	v2_check_refused(&desk, 400, "TAG_INVALID");
 }
 
@@ -134,18 +133,18 @@ static void what_the_repository_has_not_is_named_in_vain(void **state)
 				"{\"schemaVersion\":2,\"config\":%s,\"layers\":[%s]}",
 				stock_descriptor(&config, MEDIA_OCI_CONFIG),
 				stock_descriptor(k ? &elsewhere : &nowhere, MEDIA_OCI_LAYER_TAR));
-			(void)put(&desk, "x", "", "", NULL, text);
+			(void)put(&desk, "x", "", "", text);
 			v2_check_refused(&desk, 404, "MANIFEST_BLOB_UNKNOWN");
 			assert_non_null(strstr(v2_body(&desk), k ? elsewhere.name : nowhere.name));
 		}
 		(void)snprintf(text, sizeof(text), "{\"schemaVersion\":2,\"manifests\":[%s]}",
 			       stock_descriptor(&nowhere, MEDIA_OCI_MANIFEST));
-		(void)put(&desk, "x", "", "", NULL, text);
+		(void)put(&desk, "x", "", "", text);
 		v2_check_refused(&desk, 404, "MANIFEST_BLOB_UNKNOWN");
 		shorter.size--;
 		(void)snprintf(text, sizeof(text), "{\"schemaVersion\":2,\"config\":%s}",
 			       stock_descriptor(&shorter, MEDIA_OCI_CONFIG));
-		(void)put(&desk, "x", "", "", NULL, text);
+		(void)put(&desk, "x", "", "", text);
 		v2_check_refused(&desk, 400, "SIZE_INVALID");
 		(void)v2_get(&desk, "/v2/a/manifests/x");
 		v2_check_status(&desk, 404);
@@ -169,7 +168,7 @@ static void layers_of_their_maker_may_be_absent(void **state)
 			       "{\"schemaVersion\":2,\"config\":%s,\"layers\":[%s]}",
 			       stock_descriptor(&config, MEDIA_OCI_CONFIG),
 			       stock_descriptor(&nowhere, types[i]));
-		(void)put(&desk, "x", "", "", NULL, text);
+		(void)put(&desk, "x", "", "", text);
 		v2_check_status(&desk, 201);
 	}
 }
@@ -183,13 +182,13 @@ static void indexes_stand_in_indexes_and_may_be_empty(void **state)
 			stock_absent("{\"schemaVersion\":2,\"manifests\":[]}", v2_both[i]);
 		char text[2048];
 
-		(void)put(&desk, NULL, "", types[i], &inner,
+		(void)put(&desk, inner.name, "", types[i],
 			  "{\"schemaVersion\":2,\"manifests\":[]}");
 		v2_check_status(&desk, 201);
 		(void)snprintf(text, sizeof(text), "{\"schemaVersion\":2,\"manifests\":[%s,%s]}",
 			       stock_descriptor(&inner, types[i]),
 			       stock_descriptor(&inner, "application/x-else"));
-		(void)put(&desk, "outer", "", types[i], NULL, text);
+		(void)put(&desk, "outer", "", types[i], text);
 		v2_check_status(&desk, 201);
 		check_given(&desk, "outer", stock_absent(text, DIGEST_SHA256).name, types[i], text);
 	}
@@ -208,7 +207,7 @@ static void a_subject_may_come_later(void **state)
 			       "\"subject\":%s}",
 			       stock_descriptor(&empty, "application/vnd.oci.empty.v1+json"),
 			       stock_descriptor(&subject, MEDIA_OCI_MANIFEST));
-		(void)put(&desk, "x", "", MEDIA_OCI_MANIFEST, NULL, text);
+		(void)put(&desk, "x", "", MEDIA_OCI_MANIFEST, text);
 		v2_check_status(&desk, 201);
 		assert_string_equal(v2_header(&desk, "OCI-Subject"), subject.name);
 	}
@@ -246,7 +245,7 @@ static void types_that_are_at_odds_are_refused(void **state)
 			text, sizeof(text), "%.*s%s%s",
 			(int)(hole ? hole - cases[i].text : (ptrdiff_t)strlen(cases[i].text)),
 			cases[i].text, hole ? descriptor : "", hole ? hole + 2 : "");
-		(void)put(&desk, "x", "", cases[i].type, NULL, text);
+		(void)put(&desk, "x", "", cases[i].type, text);
 		v2_check_refused(&desk, 400, cases[i].code);
 	}
 }
@@ -267,7 +266,7 @@ static void data_must_be_what_it_stands_for(void **state)
 			       "{\"schemaVersion\":2,\"config\":{\"mediaType\":\"text/x\","
 			       "\"digest\":\"%s\",\"size\":2,\"data\":\"%s\"}}",
 			       empty.name, cases[i].data);
-		(void)put(&desk, "x", "", "", NULL, text);
+		(void)put(&desk, "x", "", "", text);
 		v2_check_status(&desk, cases[i].status);
 	}
 }
@@ -281,7 +280,7 @@ static void a_deleted_tag_leaves_its_manifest(void **state)
 
 		image_text(&desk, v2_both[i], text);
 		stock = stock_absent(text, v2_both[i]);
-		(void)put(&desk, NULL, "?tag=x&tag=y", "", &stock, text);
+		(void)put(&desk, stock.name, "?tag=x&tag=y", "", text);
 		assert_int_equal(v2_ask(&desk, HTTP_DELETE, "/v2/a/manifests/x", NULL, STR("")),
 				 202);
 		(void)v2_ask(&desk, HTTP_DELETE, "/v2/a/manifests/x", NULL, STR(""));
@@ -302,8 +301,8 @@ static void a_deleted_manifest_takes_its_tags_along(void **state)
 		image_text(&desk, v2_both[i], text);
 		stock = stock_absent(text, v2_both[i]);
 		(void)snprintf(target, sizeof(target), "/v2/a/manifests/%s", stock.name);
-		(void)put(&desk, NULL, "?tag=x&tag=y", "", &stock, text);
-		(void)put(&desk, "kept", "", "", NULL, "{\"schemaVersion\":2,\"manifests\":[]}");
+		(void)put(&desk, stock.name, "?tag=x&tag=y", "", text);
+		(void)put(&desk, "kept", "", "", "{\"schemaVersion\":2,\"manifests\":[]}");
 		assert_int_equal(v2_ask(&desk, HTTP_DELETE, target, NULL, STR("")), 202);
 		assert_int_equal(v2_ask(&desk, HTTP_DELETE, target, NULL, STR("")), 404);
 		assert_int_equal(v2_get(&desk, target), 404);
@@ -358,7 +357,7 @@ static void what_is_pushed_is_an_image_here(void **state)
 
 	image_text(&desk, DIGEST_SHA256, text);
 	manifest = stock_absent(text, DIGEST_SHA256);
-	(void)put(&desk, "one", "", "", NULL, text);
+	(void)put(&desk, "one", "", "", text);
 	assert_int_equal(images_of(desk.v2.store, "localhost/a:one", &tag), 1);
 	assert_true(digest_equal(&tag.manifest, &manifest.digest));
 	assert_false(tag.pulled);
@@ -367,11 +366,11 @@ static void what_is_pushed_is_an_image_here(void **state)
 		"{\"schemaVersion\":2,\"manifests\":[{\"mediaType\":\"%s\",\"digest\":\"%s\""
 		",\"size\":%llu,\"platform\":{\"os\":\"linux\",\"architecture\":\"amd64\"}}]}",
 		MEDIA_OCI_MANIFEST, manifest.name, (unsigned long long)manifest.size);
-	(void)put(&desk, "many", "", "", NULL, list);
+	(void)put(&desk, "many", "", "", list);
 	assert_int_equal(images_of(desk.v2.store, "localhost/a:many", &tag), 1);
 	assert_true(digest_equal(&tag.manifest, &manifest.digest));
 	assert_false(digest_equal(&tag.target, &manifest.digest));
-	(void)put(&desk, "one", "", "", NULL, "{\"schemaVersion\":2,\"manifests\":[]}");
+	(void)put(&desk, "one", "", "", "{\"schemaVersion\":2,\"manifests\":[]}");
 	assert_int_equal(images_of(desk.v2.store, "localhost/a:one", &tag), 0);
 }
 
@@ -388,7 +387,7 @@ static void what_is_no_image_has_a_name_here(void **state)
 	(void)snprintf(text, sizeof(text),
 		       "{\"schemaVersion\":2,\"artifactType\":\"text/x\",\"config\":%s}",
 		       stock_descriptor(&empty, "application/vnd.oci.empty.v1+json"));
-	(void)put(&desk, "x", "", "", NULL, text);
+	(void)put(&desk, "x", "", "", text);
 	v2_check_status(&desk, 201);
 	assert_int_equal(images_of(desk.v2.store, "localhost/a:x", &tag), 0);
 	check_ok(meta_begin(desk.v2.store, META_READ, &meta, &err), &err);
