@@ -194,7 +194,7 @@ static int v2_manifest_del(const struct v2_call *call, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
-	if (meta_begin(call->v2->store, META_WRITE, &meta, err) < 0)
+	if (meta_begin(call->v2->store, META_SHARED, &meta, err) < 0)
 		return -1;
 	found = call->path.by_digest ? v2_manifest_del_digest(call, meta, err)
 				     : v2_manifest_del_tag(call, meta, err);

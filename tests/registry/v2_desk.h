@@ -15,8 +15,8 @@ struct v2_desk {
 	const char *hidden;            /* the repository that who asks may not pull; or NULL */
 };
 
-/* What the request says in Content-Type: tests run one at a time. */
-static const char *v2_desk_type;
+/* What this thread's request says in Content-Type. */
+static __thread const char *v2_desk_type;
 
 static inline const char *v2_desk_find(const struct http_request *request, const char *name)
 {

@@ -4,6 +4,8 @@
 #include "registry/v2_manifest.h"
 #include "tests/registry/v2_desk.h"
 
+#include <pthread.h>
+
 #define CONFIG                                                                                 \
 	"{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"type\":\"layers\",\"diff_" \
 	"ids\":[]}}"
@@ -415,6 +417,61 @@ static void what_is_tagged_here_is_served(void **state)
 	assert_int_equal(v2_get(&desk, "/v2/b/manifests/1"), 404);
 }
 
+#define MANY_THREADS 4
+#define MANY_EACH 8
+
+struct many {
+	struct v2_desk desk;
+	int number;
+	pthread_t thread;
+};
+
+static const char *many_text(int number, int i, char out[static 128])
+{
+	(void)snprintf(out, 128, "{\"schemaVersion\":2,\"manifests\":[],\"x\":\"%d-%d\"}", number,
+		       i);
+	return out;
+}
+
+static void *put_many(void *ctx)
+{
+	struct many *many = ctx;
+
+	for (int i = 0; i < MANY_EACH; i++) {
+		char target[64];
+		char text[128];
+
+		(void)snprintf(target, sizeof(target), "/v2/a/manifests/t%d-%d", many->number, i);
+		(void)v2_ask(&many->desk, HTTP_PUT, target, NULL,
+			     str_of(many_text(many->number, i, text)));
+	}
+	return NULL;
+}
+
+/* They share commits; each one's manifest and tag are its own. */
+static void what_many_put_at_once_is_all_there(void **state)
+{
+	struct many many[MANY_THREADS];
+
+	for (int n = 0; n < MANY_THREADS; n++) {
+		many[n] = (struct many){.desk = v2_desk_of(state), .number = n};
+		assert_int_equal(pthread_create(&many[n].thread, NULL, put_many, &many[n]), 0);
+	}
+	for (int n = 0; n < MANY_THREADS; n++)
+		assert_int_equal(pthread_join(many[n].thread, NULL), 0);
+	for (int n = 0; n < MANY_THREADS; n++) {
+		for (int i = 0; i < MANY_EACH; i++) {
+			char target[64];
+			char text[128];
+
+			(void)snprintf(target, sizeof(target), "/v2/a/manifests/t%d-%d", n, i);
+			assert_int_equal(v2_get(&many[n].desk, target), 200);
+			assert_string_equal(v2_body(&many[n].desk), many_text(n, i, text));
+		}
+		auto_v2_desk_release(&many[n].desk);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
 
 int main(void)
@@ -435,6 +492,7 @@ int main(void)
 		TEST(what_is_pushed_is_an_image_here),
 		TEST(what_is_no_image_has_a_name_here),
 		TEST(what_is_tagged_here_is_served),
+		TEST(what_many_put_at_once_is_all_there),
 	};
 
 	return cmocka_run_group_tests_name("registry/v2_manifest", tests, NULL, NULL);
