@@ -220,9 +220,16 @@ int meta_del(struct meta *meta, const char *table, struct str key, struct err *e
 	return db_del(meta->db, meta->txn, meta->records, meta_key_str(&full), err);
 }
 
-/* Call fn for the record under the cursor. */
+/* What is called for each record: one of the two. */
+struct meta_visitor {
+	meta_each_fn *fn;
+	meta_each_key_fn *key_fn;
+	void *ctx;
+};
+
+/* Visit the record under the cursor. */
 static int meta_each_one(struct meta *meta, const char *table, struct str full, struct str value,
-			 meta_each_fn *fn, void *ctx, struct err *err)
+			 const struct meta_visitor *visitor, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
 	size_t prefix = strlen(table) + 1;
@@ -231,9 +238,11 @@ static int meta_each_one(struct meta *meta, const char *table, struct str full, 
 	int result;
 
 	memcpy(copy.bytes, full.ptr, full.len);
+	if (visitor->key_fn)
+		return visitor->key_fn(visitor->ctx, key, err);
 	result = meta_parse(meta, table, key, value, &record, err);
 	if (result == 0)
-		result = fn(ctx, key, record, err);
+		result = visitor->fn(visitor->ctx, key, record, err);
 	if (result < 0)
 		meta->failed = copy;
 	return result;
@@ -269,7 +278,8 @@ static void meta_key_pass(struct meta_key *key)
 }
 
 static int meta_walk(struct meta *meta, const char *table, struct str prefix,
-		     const struct meta_way *way, meta_each_fn *fn, void *ctx, struct err *err)
+		     const struct meta_way *way, const struct meta_visitor *visitor,
+		     struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
 	struct meta_key below = {.len = 0};
@@ -283,7 +293,7 @@ static int meta_walk(struct meta *meta, const char *table, struct str prefix,
 	for (rc = rc ? rc : meta_way_begin(cursor, way, &key, &value);
 	     rc == 0 && str_starts(db_str(key), meta_key_str(&below));
 	     rc = mdb_cursor_get(cursor, &key, &value, way->step)) {
-		int stop = meta_each_one(meta, table, db_str(key), db_str(value), fn, ctx, err);
+		int stop = meta_each_one(meta, table, db_str(key), db_str(value), visitor, err);
 
 		if (stop != 0)
 			return stop;
@@ -294,33 +304,46 @@ static int meta_walk(struct meta *meta, const char *table, struct str prefix,
 int meta_each(struct meta *meta, const char *table, struct str prefix, meta_each_fn *fn, void *ctx,
 	      struct err *err)
 {
-	struct meta_way way = {.step = MDB_NEXT};
-
-	if (meta_key_make(table, prefix, &way.start, err) < 0)
-		return -1;
-	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+	return meta_each_after(meta, table, prefix, STR(""), fn, ctx, err);
 }
 
-int meta_each_after(struct meta *meta, const char *table, struct str prefix, struct str after,
-		    meta_each_fn *fn, void *ctx, struct err *err)
+static int meta_walk_up(struct meta *meta, const char *table, struct str prefix, struct str after,
+			const struct meta_visitor *visitor, struct err *err)
 {
 	struct meta_way way = {.step = MDB_NEXT, .past = after.len > 0};
 
 	if (meta_key_make(table, after.len > 0 ? after : prefix, &way.start, err) < 0)
 		return -1;
-	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+	return meta_walk(meta, table, prefix, &way, visitor, err);
+}
+
+int meta_each_after(struct meta *meta, const char *table, struct str prefix, struct str after,
+		    meta_each_fn *fn, void *ctx, struct err *err)
+{
+	const struct meta_visitor visitor = {.fn = fn, .ctx = ctx};
+
+	return meta_walk_up(meta, table, prefix, after, &visitor, err);
+}
+
+int meta_each_key(struct meta *meta, const char *table, struct str prefix, struct str after,
+		  meta_each_key_fn *fn, void *ctx, struct err *err)
+{
+	const struct meta_visitor visitor = {.key_fn = fn, .ctx = ctx};
+
+	return meta_walk_up(meta, table, prefix, after, &visitor, err);
 }
 
 int meta_each_before(struct meta *meta, const char *table, struct str prefix, struct str before,
 		     meta_each_fn *fn, void *ctx, struct err *err)
 {
+	const struct meta_visitor visitor = {.fn = fn, .ctx = ctx};
 	struct meta_way way = {.step = MDB_PREV};
 
 	if (meta_key_make(table, before.len > 0 ? before : prefix, &way.start, err) < 0)
 		return -1;
 	if (before.len == 0)
 		meta_key_pass(&way.start);
-	return meta_walk(meta, table, prefix, &way, fn, ctx, err);
+	return meta_walk(meta, table, prefix, &way, &visitor, err);
 }
 
 int meta_find_end(struct meta *meta, const char *table, struct str prefix, enum meta_end end,

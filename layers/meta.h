@@ -87,6 +87,11 @@ int meta_each_after(struct meta *meta, const char *table, struct str prefix, str
 int meta_each_before(struct meta *meta, const char *table, struct str prefix, struct str before,
 		     meta_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
+/* The same for the keys alone, upwards; nothing is parsed. after may be "". */
+typedef int meta_each_key_fn(void *ctx, struct str key, struct err *err);
+int meta_each_key(struct meta *meta, const char *table, struct str prefix, struct str after,
+		  meta_each_key_fn *fn, void *ctx, struct err *err) MUST_CHECK;
+
 /*
  * The first or the last key below prefix; nothing is parsed. 1, 0 there is
  * none, -1. *out is valid until the transaction ends or writes.

@@ -103,7 +103,7 @@ static int outgrown_read_roots(struct outgrown *outgrown, struct meta *meta, str
 	struct str name = str_of(outgrown->name);
 
 	outgrown->root_count = 0;
-	if (tag_each_in(meta, name, STR(""), outgrown_add_tag, outgrown, err) < 0)
+	if (tag_each_in(meta, name, outgrown_add_tag, outgrown, err) < 0)
 		return -1;
 	return repository_each_in(meta, name, REPOSITORY_MANIFEST, outgrown_add_pushed, outgrown,
 				  err);
@@ -218,6 +218,8 @@ static int outgrown_remove_some(struct outgrown *outgrown, struct meta *meta, si
 		if (goes < 0 || (goes == 1 && repository_del(meta, str_of(outgrown->name),
 							     item.kind, &item.digest, err) < 0))
 			return -1;
+		if (goes == 1 && item.kind == REPOSITORY_BLOB) /* an image's is of its bakes */
+			use_forget(outgrown->options->store, &item.blob);
 		*count += goes == 1;
 	}
 	return 0;

@@ -374,11 +374,10 @@ int repository_each_in(struct meta *meta, struct str repository, enum repository
 			 err);
 }
 
-static int repository_take_name(void *ctx, struct str key, const json_t *value, struct err *err)
+static int repository_take_name(void *ctx, struct str key, struct err *err)
 {
 	struct str name;
 
-	(void)value;
 	if (!str_cut(&key, '!', &name) || name.len > REPOSITORY_NAME_MAX)
 		return err_set(err, ERR_CORRUPT, "repositories: a key is none");
 	(void)snprintf(ctx, REPOSITORY_NAME_MAX + 1, STR_FMT, STR_ARG(name));
@@ -392,8 +391,8 @@ int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX
 
 	/* '~' comes behind each letter */
 	(void)snprintf(after, sizeof(after), "%s%s", name, name[0] ? "!~" : "");
-	return meta_each_after(meta, REPOSITORY_TABLE, STR(""), str_of(after), repository_take_name,
-			       name, err);
+	return meta_each_key(meta, REPOSITORY_TABLE, STR(""), str_of(after), repository_take_name,
+			     name, err);
 }
 
 int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,

@@ -411,18 +411,42 @@ int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err)
 	return meta_each(meta, TAG_TABLE, STR(""), tag_walk_record, &walk, err);
 }
 
-int tag_each_in(struct meta *meta, struct str repository, struct str after, tag_each_fn *fn,
-		void *ctx, struct err *err)
+struct tag_names {
+	size_t prefix; /* of each key */
+	tag_name_fn *fn;
+	void *ctx;
+};
+
+static int tag_names_one(void *ctx, struct str key, struct err *err)
 {
-	struct tag_walk walk = {fn, ctx};
+	const struct tag_names *names = ctx;
+
+	return names->fn(names->ctx, str_skip(key, names->prefix), err);
+}
+
+/* Keys of ours are short enough to be references themselves. */
+int tag_each_name(struct meta *meta, struct str repository, struct str after, tag_name_fn *fn,
+		  void *ctx, struct err *err)
+{
 	char prefix[HOLDING_REFERENCE_MAX];
 	char start[HOLDING_REFERENCE_MAX];
+	struct tag_names names = {.fn = fn, .ctx = ctx};
 
 	(void)holding_join(repository, STR(""), prefix);
 	(void)holding_join(repository, after, start); /* too long a one is cut */
-	return meta_each_after(meta, TAG_TABLE, str_of(prefix),
-			       after.len > 0 ? str_of(start) : STR(""), tag_walk_record, &walk,
-			       err);
+	names.prefix = strlen(prefix);
+	return meta_each_key(meta, TAG_TABLE, str_of(prefix),
+			     after.len > 0 ? str_of(start) : STR(""), tag_names_one, &names, err);
+}
+
+int tag_each_in(struct meta *meta, struct str repository, tag_each_fn *fn, void *ctx,
+		struct err *err)
+{
+	struct tag_walk walk = {fn, ctx};
+	char prefix[HOLDING_REFERENCE_MAX];
+
+	(void)holding_join(repository, STR(""), prefix);
+	return meta_each(meta, TAG_TABLE, str_of(prefix), tag_walk_record, &walk, err);
 }
 
 struct tag_adoption {

@@ -75,9 +75,14 @@ int tag_del_digest(struct meta *meta, struct str reference, const struct digest 
 typedef int tag_each_fn(void *ctx, struct str reference, const struct tag *tag, struct err *err);
 int tag_each(struct meta *meta, tag_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;
 
-/* The same of the tags of a repository of ours, in byte order, that come after this tag. */
-int tag_each_in(struct meta *meta, struct str repository, struct str after, tag_each_fn *fn,
-		void *ctx, struct err *err) MUST_CHECK;
+/* The tags of a repository of ours, in byte order, that come after this one ("" for all). */
+typedef int tag_name_fn(void *ctx, struct str tag, struct err *err);
+int tag_each_name(struct meta *meta, struct str repository, struct str after, tag_name_fn *fn,
+		  void *ctx, struct err *err) MUST_CHECK;
+
+/* All of them, with their images. */
+int tag_each_in(struct meta *meta, struct str repository, tag_each_fn *fn, void *ctx,
+		struct err *err) MUST_CHECK;
 
 /*
  * The tags of a store that was made before there were repositories: what they

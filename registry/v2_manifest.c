@@ -174,8 +174,8 @@ static int v2_manifest_del_digest(const struct v2_call *call, struct meta *meta,
 	int found = repository_del(meta, call->path.repository, REPOSITORY_MANIFEST,
 				   &call->path.digest, err);
 
-	if (found == 1 && tag_each_in(meta, call->path.repository, STR(""), v2_manifest_untag_one,
-				      &untagging, err) < 0)
+	if (found == 1 &&
+	    tag_each_in(meta, call->path.repository, v2_manifest_untag_one, &untagging, err) < 0)
 		return -1;
 	return found;
 }

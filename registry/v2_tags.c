@@ -13,16 +13,12 @@ struct v2_tags {
 	bool more;
 };
 
-/* A tag of several platforms comes once for each. Tags need no escapes. */
-static int v2_tags_add(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+/* Tags need no escapes. */
+static int v2_tags_add(void *ctx, struct str name, struct err *err)
 {
 	struct v2_tags *tags = ctx;
-	struct str repository;
-	struct str name;
 
-	(void)tag;
-	if (!holding_split(reference, &repository, &name) || name.len > HOLDING_TAG_MAX ||
-	    (tags->count > 0 && str_equal(name, str_of(tags->last))))
+	if (name.len > HOLDING_TAG_MAX)
 		return 0;
 	tags->more = tags->count == tags->page.max;
 	if (tags->more)
@@ -40,7 +36,7 @@ static int v2_tags_list(struct v2_tags *tags, struct meta *meta, struct err *err
 
 	buf_clear(body);
 	if (buf_addf(body, err, "{\"name\":\"" STR_FMT "\",\"tags\":[", STR_ARG(repository)) < 0 ||
-	    tag_each_in(meta, repository, tags->page.last, v2_tags_add, tags, err) < 0)
+	    tag_each_name(meta, repository, tags->page.last, v2_tags_add, tags, err) < 0)
 		return -1;
 	return buf_add(body, STR("]}\n"), err);
 }

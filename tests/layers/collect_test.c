@@ -2,7 +2,7 @@
 /* What is collected, and what is kept from it. */
 #include "layers/collect.h"
 
-#include "layers/blob.h"
+#include "layers/blob_priv.h"
 #include "layers/lease.h"
 #include "layers/proof.h"
 #include "layers/tree.h"
@@ -420,6 +420,36 @@ static void a_proof_goes_with_its_blob(void **state)
 	}
 }
 
+static void lose_chunk(struct store *store, const struct digest *id)
+{
+	const struct store_blobs *blobs;
+	struct err err = {0};
+	MDB_txn *txn;
+
+	check_ok(store_blobs(store, &blobs, &err), &err);
+	check_ok(db_begin(&blobs->db, DB_WRITE, &txn, &err), &err);
+	check_ok(db_del(&blobs->db, txn, blobs->chunks, (struct str){(const char *)id->bytes, 32},
+			&err),
+		 &err);
+	check_ok(db_commit(&blobs->db, txn, &err), &err);
+}
+
+/* What it names would be lost with it. */
+static void a_document_that_cannot_be_read_ends_a_collection(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(collector) struct collector *collector = begin(fixture->store, false);
+	struct digest blob = put(fixture->store, "a blob");
+	struct digest document = put_naming(fixture->store, &blob);
+	struct meta *meta;
+	struct err err = {0};
+
+	lose_chunk(fixture->store, &document); /* a small blob is one chunk of its name */
+	check_ok(collect_mark(collector, &meta, &err), &err);
+	check_err(collect_keep(collector, &document, &err), &err, ERR_CORRUPT);
+	assert_true(has(fixture->store, &blob));
+}
+
 static struct digest sha512_of(struct str bytes)
 {
 	AUTO(hasher) struct hasher hasher = {0};
@@ -479,6 +509,7 @@ int main(void)
 		STORE_TEST(a_tree_that_is_held_or_leased_is_not_removed),
 		STORE_TEST(a_proof_goes_with_its_blob),
 		STORE_TEST(the_names_of_what_went_go_too),
+		STORE_TEST(a_document_that_cannot_be_read_ends_a_collection),
 	};
 
 	return cmocka_run_group_tests_name("layers/collect", tests, NULL, NULL);

@@ -167,6 +167,16 @@ static void each_goes_in_order_below_a_prefix(void **state)
 	assert_string_equal(some.keys, "b b1 b2 ");
 }
 
+static int see_key(void *ctx, struct str key, struct err *err)
+{
+	struct seen *seen = ctx;
+	size_t used = strlen(seen->keys);
+
+	(void)err;
+	(void)snprintf(seen->keys + used, sizeof(seen->keys) - used, STR_FMT " ", STR_ARG(key));
+	return 0;
+}
+
 static void a_walk_begins_behind_a_key_or_goes_backwards_from_one(void **state)
 {
 	static const struct {
@@ -197,9 +207,12 @@ static void a_walk_begins_behind_a_key_or_goes_backwards_from_one(void **state)
 		struct str from = str_of(cases[i].from);
 		struct seen after = {0};
 		struct seen before = {0};
+		struct seen keys = {0};
 
 		check_ok(meta_each_after(meta, "t", prefix, from, see, &after, &err), &err);
 		assert_string_equal(after.keys, cases[i].after);
+		check_ok(meta_each_key(meta, "t", prefix, from, see_key, &keys, &err), &err);
+		assert_string_equal(keys.keys, cases[i].after);
 		check_ok(meta_each_before(meta, "t", prefix, from, see, &before, &err), &err);
 		assert_string_equal(before.keys, cases[i].before);
 	}
