@@ -339,7 +339,8 @@ static void door_count(struct metrics *metrics, const struct visit *visit,
 static void door_log(const struct http_request *request, const struct visit *visit,
 		     const struct http_response *out)
 {
-	bool writes = visit->call.route && visit->call.route->kind == ROUTE_WRITE;
+	bool writes = (visit->call.route && visit->call.route->kind == ROUTE_WRITE) ||
+		      door_v2_changes(&visit->v2);
 
 	log_write(writes ? LOG_INFO : LOG_DEBUG, LOG_MODULE,
 		  "request answered verb=%s path=%.200s status=%u us=%lld token=%s",

@@ -250,6 +250,13 @@ void door_v2_answer(struct door_v2 *visit, struct http_response *out)
 		out->stream = door_v2_counted(visit->daemon->metrics, out->stream);
 }
 
+bool door_v2_changes(const struct door_v2 *visit)
+{
+	const struct v2_path *path = &visit->call.path;
+
+	return path->action == V2_DELETE || (path->action == V2_PUSH && path->kind == V2_MANIFEST);
+}
+
 void door_v2_done(struct door_v2 *visit, const struct http_response *out)
 {
 	if (visit->daemon) {

@@ -36,5 +36,8 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 
 void door_v2_answer(struct door_v2 *visit, struct http_response *out);
 
+/* Whether it puts or deletes a manifest, or deletes a blob: what an operator reads of. */
+bool door_v2_changes(const struct door_v2 *visit);
+
 /* The last call: it is counted, by what it asked for and by the bytes that went out. */
 void door_v2_done(struct door_v2 *visit, const struct http_response *out);

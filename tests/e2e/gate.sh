@@ -13,14 +13,14 @@ maker() { hearth token create --name "$1" "${@:2}" 2>/dev/null; }
 mkdir "$work/context"
 head -c 12M /dev/urandom >"$work/context/large"
 bake <(jq -n '{base: "scratch", steps: ["COPY large /large"]}') --context "$work/context" --tag localhost/open/app:1 >/dev/null
-hearth tag localhost/open/app:1 localhost/closed/app:1 2>/dev/null
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+hearth tag localhost/open/app:1 localhost/closed/app:1 >/dev/null 2>&1
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
 	-keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
 jq -n --arg d "$work" '{tls: {cert: "\($d)/cert.pem", key: "\($d)/key.pem"}, registry: {anonymous: ["open/*"]}}' >"$work/hearth.json"
 start_daemon --config "$work/hearth.json"
 host=${url#https://}
 puller=$(maker puller --scope 'pull:closed/*')
-export REGISTRY_AUTH_FILE=$work/auth.json
+export REGISTRY_AUTH_FILE=$work/auth.json DOCKER_CONFIG=$work/docker
 
 # Who says nothing, and who says something wrong.
 said=$(v2 "")
@@ -51,6 +51,11 @@ hearth token revoke "$(hearth token list --json | jq -r '.[] | select(.name == "
 same "a revoked token takes it along" "$(bearer closed/app/manifests/1 "$brief")" 401
 puller=$(maker puller --scope 'pull:closed/*')
 
+same "a manifest is deleted" "$(as=$token code closed/app/manifests/1 -X DELETE)" 202
+holds "which is logged" "$(cat "$work/daemon.log")" 'request answered verb=DELETE path=/v2/closed/app/manifests/1 status=202 us=[0-9]+ token=tok_'
+same "and is so at once" "$(as=$token code closed/app/manifests/1)" 404
+hearth tag localhost/open/app:1 localhost/closed/app:1 >/dev/null 2>&1
+
 # Real clients.
 client() { skopeo --insecure-policy "$@"; }
 if command -v skopeo >/dev/null; then
@@ -65,6 +70,8 @@ if command -v podman >/dev/null; then
 	check "podman logs in, too" podman login --tls-verify=false -u me -p "$puller" "$host"
 	refused "and not by a wrong password" 125 "invalid username/password" podman login --tls-verify=false -u me -p wrong "$host"
 fi
+
+check "hearth logs in" hearth login --username me --password-stdin "$host" --ca-file "$work/cert.pem" <<<"$puller"
 
 # Blobs.
 layer=$(as=$token v2 open/app/manifests/1 >/dev/null; jq -r '.layers[0].digest' "$work/got")
