@@ -101,6 +101,7 @@ extern const struct cli_command cli_bakes;
 extern const struct cli_command cli_sessions;
 extern const struct cli_command cli_events;
 extern const struct cli_command cli_call;
+extern const struct cli_command cli_mirror;
 extern const struct cli_command cli_token;
 extern const struct cli_command cli_doctor;
 extern const struct cli_command cli_completion;

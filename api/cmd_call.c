@@ -48,7 +48,7 @@ const struct cli_command cli_call = {
 		  "  agents.rebake agents.rollback\n"
 		  "  bakes.get bakes.list bakes.logs bakes.cancel\n"
 		  "  sessions.create sessions.get sessions.list sessions.end\n"
-		  "  contexts.put events.stream server.info\n"
+		  "  contexts.put events.stream server.info mirror.status mirror.warm\n"
 		  "  tokens.create tokens.list tokens.revoke\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

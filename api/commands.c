@@ -8,12 +8,12 @@
 #define COMMANDS_COLUMN 12 /* where the summaries start */
 
 const struct cli_command *const commands[] = {
-	&cli_bake,    &cli_pull,     &cli_push,       &cli_login,    &cli_logout, &cli_import,
-	&cli_export,  &cli_copy,     &cli_tag,        &cli_images,   &cli_ls,     &cli_tags,
-	&cli_inspect, &cli_history,  &cli_logs,       &cli_why,      &cli_gc,     &cli_rm,
-	&cli_du,      &cli_fsck,     &cli_context,    &cli_serve,    &cli_sync,   &cli_status,
-	&cli_rebake,  &cli_rollback, &cli_bakes,      &cli_sessions, &cli_events, &cli_token,
-	&cli_call,    &cli_doctor,   &cli_completion, &cli_manual,   NULL,
+	&cli_bake,    &cli_pull,     &cli_push,    &cli_login,      &cli_logout, &cli_import,
+	&cli_export,  &cli_copy,     &cli_tag,     &cli_images,     &cli_ls,     &cli_tags,
+	&cli_inspect, &cli_history,  &cli_logs,    &cli_why,        &cli_gc,     &cli_rm,
+	&cli_du,      &cli_fsck,     &cli_context, &cli_serve,      &cli_sync,   &cli_status,
+	&cli_rebake,  &cli_rollback, &cli_bakes,   &cli_sessions,   &cli_events, &cli_mirror,
+	&cli_token,   &cli_call,     &cli_doctor,  &cli_completion, &cli_manual, NULL,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]) - 1)
 

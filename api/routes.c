@@ -4,5 +4,5 @@
 
 const struct routes *const routes_all[] = {
 	&routes_agents, &routes_bakes,  &routes_sessions, &routes_events, &routes_contexts,
-	&routes_server, &routes_tokens, &routes_tools,    NULL,
+	&routes_server, &routes_mirror, &routes_tokens,   &routes_tools,  NULL,
 };

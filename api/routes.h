@@ -8,6 +8,7 @@ extern const struct routes routes_agents;   /* agents.* */
 extern const struct routes routes_bakes;    /* bakes.* */
 extern const struct routes routes_contexts; /* contexts.* */
 extern const struct routes routes_events;   /* events.* */
+extern const struct routes routes_mirror;   /* mirror.* */
 extern const struct routes routes_sessions; /* sessions.* */
 extern const struct routes routes_server;   /* server.* */
 extern const struct routes routes_tokens;   /* tokens.* */

@@ -11,6 +11,7 @@ import { readImageStatus } from "./image_status.js";
 import { openLogs } from "./logs.js";
 
 const MACHINE_MS = 15 * 60_000; /* a machine may have to be made, and a tool takes its time */
+const WARM_MS = 60 * 60_000; /* an image of many layers, from far away */
 
 function toolTimeoutMs(args, caller) {
 	return args?.timeoutMs === undefined ? MACHINE_MS : args.timeoutMs + caller.timeoutMs;
@@ -63,6 +64,10 @@ export function createClient(options) {
 			create: write("tokens.create"),
 			list: read("tokens.list"),
 			revoke: write("tokens.revoke"),
+		},
+		mirror: {
+			status: read("mirror.status"),
+			warm: (args, own) => caller.write("mirror.warm", args, { timeoutMs: WARM_MS, ...own }),
 		},
 		server: {
 			info: read("server.info"),

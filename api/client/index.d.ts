@@ -158,6 +158,8 @@ export interface AgentSummary {
 	version: number;
 	createdAt: string;
 	updatedAt: string;
+	/** Where the list was asked for it. */
+	imageStatus?: ImageStatus;
 }
 
 export interface Failure {
@@ -267,6 +269,38 @@ export interface Token {
 	name: string;
 	scopes: string[];
 	createdAt: string;
+}
+
+export interface MirrorUpstream {
+	host: string;
+	place: string;
+	health: "unasked" | "healthy" | "limited" | "failing";
+	/** For so long it is left alone. */
+	retryMs?: number;
+	error?: string;
+	quotaLimit?: number;
+	quotaRemaining?: number;
+	hits: number;
+	misses: number;
+	fetchedBytes: number;
+	servedBytes: number;
+	savedBytes: number;
+	heldBytes: number;
+	[member: string]: unknown;
+}
+
+export interface MirrorStatus {
+	upstreams: MirrorUpstream[];
+	fills: number;
+}
+
+export interface MirrorWarmed {
+	reference: string;
+	digest: string;
+	manifests: number;
+	blobs: number;
+	fetchedBlobs: number;
+	fetchedBytes: number;
 }
 
 export interface ServerInfo {
@@ -398,7 +432,8 @@ export interface Client {
 		/** Returns at once; the image is baked behind it. */
 		sync(plane: Plane | AgentSpec, options?: SyncOptions): Promise<Synced>;
 		get(query: AgentQuery, options?: CallOptions): Promise<Agent>;
-		list(query?: PageQuery, options?: CallOptions): Promise<Page<AgentSummary>>;
+		/** With imageStatus each has the state of its image, too. */
+		list(query?: PageQuery & { imageStatus?: boolean }, options?: CallOptions): Promise<Page<AgentSummary>>;
 		versions(query: PageQuery & { id: string }, options?: CallOptions): Promise<Page<AgentVersion>>;
 		/**
 		 * A read, which never builds. With `wait` (seconds) it answers as soon as the state is another than
@@ -456,6 +491,12 @@ export interface Client {
 		create(query: { name?: string; scopes: readonly string[] }, options?: CallOptions): Promise<Token & { token: string }>;
 		list(query?: PageQuery, options?: CallOptions): Promise<Page<Token>>;
 		revoke(query: { id: string }, options?: CallOptions): Promise<{ revoked: true }>;
+	};
+	/** The registries that the daemon stands before. */
+	readonly mirror: {
+		status(query?: undefined, options?: CallOptions): Promise<MirrorStatus>;
+		/** Fetch an image whole before anybody asks for it. */
+		warm(query: { reference: string; platform?: string }, options?: CallOptions): Promise<MirrorWarmed>;
 	};
 	readonly server: {
 		info(query?: undefined, options?: CallOptions): Promise<ServerInfo>;

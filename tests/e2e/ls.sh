@@ -24,4 +24,38 @@ refused "nor is a registry" 64 "without a tag" hearth tags "$registry"
 refused "nobody listens there" 69 "127.0.0.1:1" hearth ls 127.0.0.1:1
 refused "without a daemon its own cannot be told" 75 "hearth serve" hearth ls
 
+# The daemon's own, and the upstreams that it stands before
+jq -n --arg place "http://$registry" '{mirror: {upstreams: {"up.test": {url: $place}}}}' >"$work/config.json"
+start_daemon --config "$work/config.json"
+for name in tool:1 tool:2 tools/a:1; do
+	hearth tag mine:1 "localhost/$name"
+done
+same "the daemon's repositories are listed" "$(hearth ls | tr '\n' ' ')" "tool tools/a "
+same "below a prefix, too" "$(hearth ls tools)" tools/a
+same "or by the name that images has" "$(hearth ls localhost/tool)" tool
+same "and their tags" "$(hearth tags tool | tr '\n' ' ')" "1 2 "
+same "page by page" "$(hearth tags localhost/tool --after 1 --limit 1 --json)" '["2"]'
+refused "a repository that it has not is not found" 66 "absent" hearth tags absent
+refused "what is no name is refused" 64 "name" hearth tags "a b"
+same "another host asks by a token" "$(HEARTH_URL=$url HEARTH_TOKEN=$token hearth ls | tr '\n' ' ')" "tool tools/a "
+same "who may not pull sees nothing" "$(HEARTH_URL=$url HEARTH_TOKEN=$(hearth token create --scope pull:tools/* 2>/dev/null) hearth ls)" tools/a
+
+status() { hearth mirror status --json | jq -r ".upstreams[] | select(.host == \"up.test\").$1"; }
+same "an upstream that nobody asked yet is one" "$(status health)" unasked
+image=$(hearth mirror warm up.test/acme/tool:2 2>"$work/warm.log")
+same "an image is warmed" "$image" "$(curl -fsS "http://$registry/v2/acme/tool/manifests/2" -H 'Accept: application/vnd.oci.image.manifest.v1+json' | sha256sum | sed 's/^/sha256:/; s/ .*//')"
+holds "and it is said what that took" "$(cat "$work/warm.log")" "up.test/acme/tool:2 is here: [0-9]+ of [0-9]+ blobs were fetched"
+same "the upstream is healthy" "$(status health)" healthy
+holds "as people read it, too" "$(hearth mirror status)" '^up\.test +healthy '
+kill "${servers[0]}"
+same "without its upstream it is served" "$(curl -fsS -u "any:$token" "$url/v2/up.test/acme/tool/manifests/$image" | sha256sum | cut -d' ' -f1)" "${image#sha256:}"
+same "which is a hit" "$(status 'hits > 0')" true
+refused "what is not here cannot be warmed" "69|75" "warm up.test/acme/tool:10" hearth mirror warm up.test/acme/tool:10
+holds "and the upstream fails" "$(hearth mirror status)" '^up\.test: .*'
+refused "what is no upstream's cannot be warmed" 64 "no image of an upstream" hearth mirror warm other.test/a:1
+refused "nor can nothing" 64 "which image" hearth mirror warm
+refused "there is no other action" 64 "expected status or warm" hearth mirror cool
+stop_daemon
+same "the daemon ends well" "$status" 0
+
 finish

@@ -26,6 +26,7 @@ const READS = {
 	tools: ["list"],
 	sandboxes: ["list", "get"],
 	tokens: ["list"],
+	mirror: ["status"],
 	server: ["info"],
 };
 const WRITES = {
@@ -35,6 +36,7 @@ const WRITES = {
 	tools: ["call"],
 	sandboxes: ["snapshot", "resume", "release"],
 	tokens: ["create", "revoke"],
+	mirror: ["warm"],
 };
 
 function methodsOf(table) {
