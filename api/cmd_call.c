@@ -49,6 +49,7 @@ const struct cli_command cli_call = {
 		  "  bakes.get bakes.list bakes.logs bakes.cancel\n"
 		  "  sessions.create sessions.get sessions.list sessions.end\n"
 		  "  contexts.put events.stream server.info mirror.status mirror.warm\n"
+		  "  tools.call\n"
 		  "  tokens.create tokens.list tokens.revoke\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

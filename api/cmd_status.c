@@ -152,15 +152,15 @@ static void status_print_rows(const json_t *items)
 }
 
 /* In the place of each agent of the page its status. */
-static int status_ask_each(const struct cli *cli, json_t *agents, struct err *err)
+static int status_take_each(json_t *agents, struct err *err)
 {
 	for (size_t i = 0; i < json_array_size(agents); i++) {
-		const char *id = await_text(json_array_get(agents, i), "id");
-		auto_await struct await await = {.cli = cli, .agent = id};
+		json_t *status;
 
-		if (await_ask(&await, 0, err) < 0)
+		if (json_need_object(json_array_get(agents, i), "items", "imageStatus", &status,
+				     err) < 0)
 			return -1;
-		(void)json_array_set(agents, i, await.status);
+		(void)json_array_set(agents, i, status);
 	}
 	return 0;
 }
@@ -175,10 +175,11 @@ static int status_list(const struct cli *cli, struct err *err)
 	if (cli_has(cli, "wait") || cli_has(cli, "watch") || cli_has(cli, "version"))
 		return err_set(err, ERR_INVALID,
 			       "--wait, --watch and --version: name the agent that is meant");
+	json_set_bool(args, "imageStatus", true);
 	if (page_option_read(cli, NULL, args, err) < 0 || call_daemon(cli, &spec, &page, err) < 0)
 		return -1;
 	items = json_object_get(page, "items");
-	if (status_ask_each(cli, items, err) < 0)
+	if (status_take_each(items, err) < 0)
 		return -1;
 	if (cli_has(cli, "json")) {
 		human_json(page, stdout);

@@ -90,17 +90,6 @@ static int agents_get(struct call *call, struct err *err)
 	return 0;
 }
 
-static int agents_list(struct call *call, struct err *err)
-{
-	AUTO(meta) struct meta *meta = NULL;
-	struct page page;
-
-	if (page_parse(call->args, &page, err) < 0 ||
-	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0)
-		return -1;
-	return agent_list(meta, &page, &call->result, err);
-}
-
 static int agents_versions(struct call *call, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -154,6 +143,42 @@ static int agents_need_status(const struct call *call, struct meta *meta, const 
 	if (version > 0)
 		return err_set(err, ERR_NOT_FOUND, "agent %s has no version %" PRId64, id, version);
 	return err_set(err, ERR_NOT_FOUND, "there is no agent %s", id);
+}
+
+/* Each agent's image status with it, as agents.imageStatus has it, all of one moment. */
+static int agents_add_statuses(struct call *call, struct meta *meta, struct err *err)
+{
+	json_t *items = json_object_get(call->result, "items");
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(items, i, item)
+	{
+		auto_buf struct buf body = BUF_INIT(STATUS_BODY_MAX);
+		char etag[STATUS_ETAG_MAX];
+		json_t *status;
+
+		if (agents_need_status(call, meta, json_string_value(json_object_get(item, "id")),
+				       0, &body, etag, err) < 0 ||
+		    json_parse(buf_str(&body), STATUS_BODY_MAX, &status, err) < 0)
+			return -1;
+		json_set(item, "imageStatus", status);
+	}
+	return 0;
+}
+
+static int agents_list(struct call *call, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct page page;
+	bool status = false;
+
+	if (page_parse(call->args, &page, err) < 0 ||
+	    json_get_bool(call->args, "", "imageStatus", &status, err) < 0 ||
+	    meta_begin(call->daemon->store, META_READ, &meta, err) < 0 ||
+	    agent_list(meta, &page, &call->result, err) < 0)
+		return -1;
+	return status ? agents_add_statuses(call, meta, err) : 0;
 }
 
 /* How long the answer may be put off, in seconds. */
@@ -281,6 +306,12 @@ static const struct route_param rebake_params[] = {
 	{"fromStep", ROUTE_INT, false},
 };
 
+static const struct route_param list_params[] = {
+	{"limit", ROUTE_INT, false},
+	{"cursor", ROUTE_STRING, false},
+	{"imageStatus", ROUTE_BOOL, false},
+};
+
 static const struct route_param versions_params[] = {
 	{"limit", ROUTE_INT, false},
 	{"cursor", ROUTE_STRING, false},
@@ -303,8 +334,8 @@ static const struct route table[] = {
 	{.name = "agents.list",
 	 .level = TOKEN_READ,
 	 .kind = ROUTE_SLOW,
-	 .params = route_page,
-	 .param_count = 2,
+	 .params = list_params,
+	 .param_count = 3,
 	 .run = agents_list},
 	{.name = "agents.versions",
 	 .level = TOKEN_READ,

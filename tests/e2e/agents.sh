@@ -51,6 +51,8 @@ same "a step that was not edited does not run again" "$(status_of bot | jq -r .d
 same "any version is there to be read" "$(ask "/v1/agents.get?id=bot&version=1" | head -n 1 | jq -r .spec.system)" s
 same "the latest by default" "$(ask "/v1/agents.get?id=bot" | head -n 1 | jq -r .spec.system)" t
 same "agents are listed" "$(ask /v1/agents.list | head -n 1 | jq -c '[.items[].slug, .next]')" '["bot",null]'
+same "with the state of their images, if that is asked for" \
+	"$(ask "/v1/agents.list?imageStatus=true" | head -n 1 | jq -cS '.items[0].imageStatus')" "$(ask "/v1/agents.imageStatus?id=bot" | head -n 1 | jq -cS .)"
 same "an agent without an image is none" "$(call agents.sync '{"slug":"plain"}' | jq -r .status)" none
 
 # Polling.
