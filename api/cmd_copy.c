@@ -3,6 +3,7 @@
 #include "api/export.h"
 #include "api/fetch.h"
 #include "api/human.h"
+#include "api/inquiry.h"
 #include "api/progress.h"
 #include "api/registries.h"
 #include "api/send.h"
@@ -18,6 +19,9 @@
 
 struct copy {
 	struct cli *cli;
+	const char *source; /* as the command has it, and the next */
+	const char *dest;
+	const char *tag; /* of all that are copied; NULL where one image is */
 	struct store *store;
 	struct lease *lease; /* nothing that is copied has a name */
 	struct progress *progress;
@@ -45,16 +49,16 @@ static int copy_judge(struct copy *copy, struct base_request *request, struct er
 	const struct cli *cli = copy->cli;
 	const char *platform = cli_text(cli, "platform");
 	const char *codec = cli_text(cli, "compression");
-	bool any = strcmp(cli->args[0], "-") == 0;
+	bool any = strcmp(copy->source, "-") == 0;
 	struct reference from;
 	struct reference to;
 
-	if (reference_parse(any ? STR("oci-archive:-") : str_of(cli->args[0]), &from, err) < 0 ||
+	if (reference_parse(any ? STR("oci-archive:-") : str_of(copy->source), &from, err) < 0 ||
 	    reference_format(&from, &copy->from, err) < 0 ||
-	    reference_parse(str_of(cli->args[1]), &to, err) < 0)
+	    reference_parse(str_of(copy->dest), &to, err) < 0)
 		return -1;
-	if (to.kind == REFERENCE_REGISTRY ? send_name(str_of(cli->args[1]), &copy->to, err) < 0
-					  : export_check(cli->args[1], true, err) < 0)
+	if (to.kind == REFERENCE_REGISTRY ? send_name(str_of(copy->dest), &copy->to, err) < 0
+					  : export_check(copy->dest, true, err) < 0)
 		return -1;
 	if (codec && layer_codec_parse(str_of(codec), &copy->codec, err) < 0)
 		return err_ctx(err, "--compression");
@@ -168,7 +172,7 @@ static int copy_convert(struct copy *copy, struct err *err)
 
 static int copy_send(struct copy *copy, struct err *err)
 {
-	const struct export_spec place = {.to = copy->cli->args[1], .image = copy->image};
+	const struct export_spec place = {.to = copy->dest, .image = copy->image};
 	struct reference from;
 	struct reference to;
 	struct send send = {.cli = copy->cli,
@@ -192,17 +196,17 @@ static int copy_send(struct copy *copy, struct err *err)
 
 static void copy_print(const struct copy *copy)
 {
-	bool stream = export_is_stream(copy->cli->args[1]);
+	bool stream = export_is_stream(copy->dest);
 	AUTO(json) json_t *value = NULL;
 	char digest[DIGEST_TEXT_MAX];
 
 	digest_format(&copy->image, digest);
 	if (cli_has(copy->cli, "json")) {
-		value = json_pack("{s:s, s:s, s:s}", "digest", digest, "from", copy->cli->args[0],
-				  "to", copy->cli->args[1]);
+		value = json_pack("{s:s, s:s, s:s}", "digest", digest, "from", copy->source, "to",
+				  copy->dest);
 		human_json(value, stream ? stderr : stdout);
 	} else if (!stream) {
-		(void)printf("%s\n", digest);
+		(void)printf("%s%s%s\n", copy->tag ? copy->tag : "", copy->tag ? " " : "", digest);
 	}
 }
 
@@ -226,9 +230,13 @@ static int copy_image(struct copy *copy, struct err *err)
 	return 0;
 }
 
-static int run(struct cli *cli, struct err *err)
+static int copy_one(struct cli *cli, const char *source, const char *dest, const char *tag,
+		    struct err *err)
 {
 	struct copy copy = {.cli = cli,
+			    .source = source,
+			    .dest = dest,
+			    .tag = tag,
 			    .from = BUF_INIT(2 * REFERENCE_TEXT_MAX),
 			    .to = BUF_INIT(2 * REFERENCE_TEXT_MAX)};
 	int result = copy_image(&copy, err);
@@ -242,7 +250,101 @@ static int run(struct cli *cli, struct err *err)
 	free(copy.referrers);
 	buf_done(&copy.from);
 	buf_done(&copy.to);
-	return result < 0 ? err_ctx(err, "copy %s", cli->args[0]) : 0;
+	return result < 0 ? err_ctx(err, "copy %s", source) : 0;
+}
+
+/* An end of a copy of all tags: a registry's repository. */
+static int copy_read_repository(const char *text, struct reference *out, struct err *err)
+{
+	const char *slash = strrchr(text, '/');
+
+	if (reference_parse(str_of(text), out, err) < 0)
+		return -1;
+	if (out->kind != REFERENCE_REGISTRY || strpbrk(slash ? slash : text, ":@"))
+		return err_set(
+			err, ERR_INVALID,
+			"--all-tags: %s: expected a registry's HOST[:PORT]/NAME without a tag",
+			text);
+	return 0;
+}
+
+/* "sha256-" and 64 hex digits: a list of what is about an image, which --referrers takes along. */
+static bool copy_is_list(const char *tag)
+{
+	size_t len = strlen(tag);
+
+	return (str_starts(str_of(tag), STR("sha256-")) ||
+		str_starts(str_of(tag), STR("sha512-"))) &&
+	       len == 7 + 64 && strspn(tag + 7, "0123456789abcdef") == 64;
+}
+
+/* An inquiry_fn: ctx is an array of all tags. */
+static void copy_hear_tags(void *ctx, const json_t *names)
+{
+	json_t *tag;
+	size_t i;
+
+	json_array_foreach((json_t *)drop_const(names), i, tag)
+	{
+		if (!copy_is_list(json_string_value(tag)))
+			(void)json_array_append(ctx, tag);
+	}
+}
+
+static int copy_list_tags(const struct cli *cli, const char *source, json_t *out, struct err *err)
+{
+	auto_credentials struct credentials credentials = {0};
+	struct reference from;
+	struct inquiry inquiry = {.cli = cli,
+				  .after = STR(""),
+				  .credentials = &credentials,
+				  .hear = copy_hear_tags,
+				  .ctx = out};
+
+	if (copy_read_repository(source, &from, err) < 0 ||
+	    access_for(str_of(source), cli->cancel, &credentials, err) < 0)
+		return -1;
+	inquiry.host = from.host;
+	inquiry.path = from.path;
+	return inquiry_names(&inquiry, err);
+}
+
+/* Every tag is tried; the first failure is the command's. */
+static int copy_all_tags(struct cli *cli, struct err *err)
+{
+	AUTO(json) json_t *tags = json_array();
+	struct reference to;
+	struct err first = {0};
+	const json_t *tag;
+	size_t i;
+
+	if (copy_read_repository(cli->args[1], &to, err) < 0 ||
+	    copy_list_tags(cli, cli->args[0], tags, err) < 0)
+		return err_ctx(err, "copy %s", cli->args[0]);
+	json_array_foreach(tags, i, tag)
+	{
+		auto_free char *source = NULL;
+		auto_free char *dest = NULL;
+		struct err why = {0};
+
+		if (first.kind == ERR_CANCELLED)
+			break;
+		if (asprintf(&source, "%s:%s", cli->args[0], json_string_value(tag)) < 0 ||
+		    asprintf(&dest, "%s:%s", cli->args[1], json_string_value(tag)) < 0)
+			abort();
+		if (copy_one(cli, source, dest, json_string_value(tag), &why) < 0 &&
+		    (first.kind == ERR_NONE || why.kind == ERR_CANCELLED))
+			first = why;
+	}
+	*err = first;
+	return first.kind == ERR_NONE ? 0 : -1;
+}
+
+static int run(struct cli *cli, struct err *err)
+{
+	if (cli_has(cli, "all-tags"))
+		return copy_all_tags(cli, err);
+	return copy_one(cli, cli->args[0], cli->args[1], NULL, err);
 }
 
 static const struct cli_option options[] = {
@@ -251,6 +353,7 @@ static const struct cli_option options[] = {
 	{"compression", "KIND",
 	 "convert the layers to zstd or gzip; by default they stay as they are", false},
 	{"referrers", NULL, "with what is about the image: signatures, bills of materials", false},
+	{"all-tags", NULL, "all that a registry's repository has, to another repository", false},
 	PROGRESS_OPTION,
 	ACCESS_OPTIONS_REGISTRY,
 	CLI_OPTION_JSON,

@@ -55,6 +55,13 @@ same "a copy takes along what is about the image" "$(HEARTH_DATA=$work/fresh hea
 about() { curl -fsS -H "Accept: application/vnd.oci.image.index.v1+json" "http://$registry/v2/$1/manifests/${digest/:/-}" | jq -r '.manifests[].digest'; }
 same "and lists it there" "$(about signed/a)" "$signature"
 same "which is there" "$(curl -fsS -H "Accept: $manifest" "http://$registry/v2/signed/a/manifests/$signature")" "$(cat "$work/signature")"
+hearth push "$(HEARTH_DATA=$work/data bake <(jq -n '{base: "scratch"}'))" "$registry/many/a:other" >/dev/null 2>&1
+said=$(HEARTH_DATA=$work/fresh hearth copy "$registry/many/a" "$registry/moved/all" --all-tags --referrers 2>/dev/null)
+same "a copy of all tags says what each is" "$(sort <<<"$said")" \
+	"$(for tag in 1 2 3 other; do echo "$tag $(seen "many/a:$tag")"; done)"
+same "and has them there" "$(seen moved/all:other)" "$(seen many/a:other)"
+same "with what is about them" "$(about moved/all)" "$signature"
+refused "a tag is not all of them" 64 "without a tag" hearth copy "$registry/many/a:1" "$registry/moved/all" --all-tags
 refused "a layout has no place for it" 64 "only a registry" hearth copy "$registry/many/a:1" "oci:$work/x" --referrers
 
 # A bake pushes, too
