@@ -104,4 +104,18 @@ check "a push asks it" hearth push mine:1 "$locked/acme/a:3"
 check "a logout is told to it, too" hearth logout "$locked"
 check "so that it has nothing" test ! -e "$work/bin/shelf"
 
+# A daemon of ours: the password is a token
+rm "$file"
+start_daemon
+ours=${url#http://}
+hearth tag mine:1 localhost/mine:1
+reader=$(hearth token create --scope pull:mine 2>/dev/null)
+refused "a daemon refuses what is no token" 77 "refuses these credentials" login hth_wrong "$ours"
+check "and takes one, with any name" login "$reader" "$ours"
+same "by which tags are listed" "$(hearth tags "$ours/mine")" 1
+same "by skopeo, too" "$(skopeo list-tags --tls-verify=false "docker://$ours/mine" | jq -r '.Tags[]')" 1
+HEARTH_DATA=$work/fresh check "and images are pulled" hearth copy "$ours/mine:1" "oci:$work/pulled"
+refused "of what it is good for alone" 77 "denied" hearth tags "$ours/other"
+stop_daemon
+
 finish
