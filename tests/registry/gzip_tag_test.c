@@ -129,6 +129,23 @@ static void a_variant_goes_with_its_image(void **state)
 	assert_int_equal(name(&desk, &moved, &variant), 0);
 }
 
+/* A manifest that is deleted takes its tags along, and they what was made of them. */
+static void a_variant_goes_with_a_manifest(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct stock variant = put(&desk, "other", "variant");
+	struct stock image = put(&desk, "1", "one");
+	char target[256];
+
+	(void)put(&desk, "2", "one");
+	assert_int_equal(name(&desk, &image, &variant), 1);
+	(void)snprintf(target, sizeof(target), "/v2/a/manifests/%s", image.name);
+	(void)v2_ask(&desk, HTTP_DELETE, target, NULL, STR(""));
+	v2_check_status(&desk, 202);
+	(void)v2_get(&desk, "/v2/a/tags/list");
+	assert_non_null(strstr(v2_body(&desk), "[\"other\"]"));
+}
+
 static void a_tag_of_that_name_is_its_owners(void **state)
 {
 	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
@@ -151,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_variant_that_is_wanted_is_waited_for),
 		TEST(a_variant_goes_with_its_image),
+		TEST(a_variant_goes_with_a_manifest),
 		TEST(a_tag_of_that_name_is_its_owners),
 	};
 
