@@ -14,6 +14,7 @@
 #include "layers/base/clock.h"
 #include "layers/digest_json.h"
 #include "registry/reference.h"
+#include "registry/repository.h"
 
 #define UPSTREAMS_TABLE "upstreams"
 #define RECORD_NAME_MAX (REFERENCE_REPOSITORY_MAX + DIGEST_TEXT_MAX + 8)
@@ -175,4 +176,56 @@ int mirror_record_put_list(struct meta *meta, const char *place, struct str what
 
 	json_set(record, "list", json_incref(list));
 	return record_put(meta, place, '?', what, record, at_ms, err);
+}
+
+/* Old records */
+
+struct record_forgetting {
+	struct meta *meta;
+	int64_t before_ms;
+	size_t left; /* so many records may be removed still */
+};
+
+/* What a tag stands for is known as long as it is here: it may be all that is left of it. */
+static int record_is_held(struct meta *meta, struct str name, const json_t *record, struct err *err)
+{
+	const char *colon = memrchr(name.ptr, ':', name.len);
+	struct repository_item item;
+	struct digest digest;
+	struct str repository;
+
+	if (!colon || digest_json_need(record, "", "digest", &digest, err) < 0)
+		return 0; /* a list */
+	repository = (struct str){name.ptr, (size_t)(colon - name.ptr)};
+	return repository_find(meta, repository, REPOSITORY_MANIFEST, &digest, &item, err);
+}
+
+static int record_forget_one(void *ctx, struct str key, const json_t *record, struct err *err)
+{
+	struct record_forgetting *forgetting = ctx;
+	struct str name;
+	int64_t at_ms;
+	int held;
+
+	if (forgetting->left == 0)
+		return 1;
+	if (record_read_time(record, &at_ms, err) < 0 ||
+	    json_need_string(record, "", "name", &name, err) < 0)
+		return err_ctx(err, UPSTREAMS_TABLE);
+	if (at_ms >= forgetting->before_ms)
+		return 0;
+	held = record_is_held(forgetting->meta, name, record, err);
+	if (held != 0)
+		return held < 0 ? -1 : 0;
+	forgetting->left--;
+	return meta_del(forgetting->meta, UPSTREAMS_TABLE, key, err) < 0 ? -1 : 0;
+}
+
+int mirror_record_forget(struct meta *meta, int64_t before_ms, size_t max, struct err *err)
+{
+	struct record_forgetting forgetting = {meta, before_ms, max};
+
+	if (meta_each(meta, UPSTREAMS_TABLE, STR(""), record_forget_one, &forgetting, err) < 0)
+		return -1;
+	return (int)(max - forgetting.left);
 }

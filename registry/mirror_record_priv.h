@@ -34,3 +34,10 @@ int mirror_record_find_list(struct meta *meta, const char *place, struct str wha
 			    int64_t *out_ms, struct err *err) MUST_CHECK;
 int mirror_record_put_list(struct meta *meta, const char *place, struct str what, json_t *list,
 			   int64_t at_ms, struct err *err) MUST_CHECK;
+
+/*
+ * Remove at most max records that are older, but for tags whose manifest is here.
+ * How many were, or -1.
+ */
+int mirror_record_forget(struct meta *meta, int64_t before_ms, size_t max, struct err *err)
+	MUST_CHECK;

@@ -33,15 +33,14 @@ int mirror_place_make(struct mirror_upstream *upstream, struct str name, struct 
 		      struct err *err)
 {
 	bool is_short = upstream->is_hub && !memchr(name.ptr, '/', name.len);
-	int len = snprintf(out->key, sizeof(out->key), "%s/%s" STR_FMT, upstream->host,
+	struct mirror_place place = {.upstream = upstream, .host_len = strlen(upstream->host)};
+	int len = snprintf(place.key, sizeof(place.key), "%s/%s" STR_FMT, upstream->host,
 			   is_short ? "library/" : "", STR_ARG(name));
 
-	if (len < 0 || (size_t)len >= sizeof(out->key))
+	if (len < 0 || (size_t)len >= sizeof(place.key))
 		return err_set(err, ERR_INVALID, "the name is longer than %zu bytes with its host",
 			       REFERENCE_REPOSITORY_MAX);
-	out->upstream = upstream;
-	out->host_len = strlen(upstream->host);
-	out->by_default = false;
+	*out = place;
 	return 1;
 }
 

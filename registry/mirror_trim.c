@@ -10,12 +10,16 @@
 #include "registry/mirror_priv.h"
 
 #include "layers/base/array.h"
+#include "layers/base/clock.h"
 #include "layers/digest_set.h"
 #include "layers/use.h"
 #include "registry/repository.h"
 
 #define TRIM_LOW_PERCENT 90
-#define TRIM_BATCH 256 /* records that one transaction removes */
+#define TRIM_RECORD_MS                                                            \
+	((int64_t)30 * 24 * 3600 * 1000) /* of a tag or list that nobody asks for \
+					  */
+#define TRIM_BATCH 256                   /* records that one transaction removes */
 #define TRIM_ITEMS_MAX ((size_t)4 * 1024 * 1024)
 
 struct trim_item {
@@ -203,6 +207,25 @@ static int trim_upstream(struct mirror *mirror, struct mirror_upstream *upstream
 	return more;
 }
 
+/* What upstreams said long ago, and nobody has asked since. */
+static int trim_records(struct mirror *mirror, const struct cancel *cancel, struct err *err)
+{
+	int64_t before_ms = clock_now_ms() - TRIM_RECORD_MS;
+	int gone = TRIM_BATCH;
+
+	while (gone == TRIM_BATCH) {
+		AUTO(meta) struct meta *meta = NULL;
+
+		if (cancel_check(cancel, err) < 0 ||
+		    meta_begin(mirror->options.store, META_WRITE, &meta, err) < 0)
+			return -1;
+		gone = mirror_record_forget(meta, before_ms, TRIM_BATCH, err);
+		if (gone < 0 || (gone > 0 && meta_commit(steal_ptr(&meta), err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
 int mirror_trim(struct mirror *mirror, const struct cancel *cancel, uint64_t *out_bytes,
 		struct err *err)
 {
@@ -213,7 +236,7 @@ int mirror_trim(struct mirror *mirror, const struct cancel *cancel, uint64_t *ou
 		if (trim_upstream(mirror, upstream, cancel, out_bytes, err) < 0)
 			return err_ctx(err, "mirror of %s", upstream->host);
 	}
-	return 0;
+	return trim_records(mirror, cancel, err);
 }
 
 bool mirror_may_be_over(const struct mirror *mirror)

@@ -72,9 +72,9 @@ struct mirror_want {
 	const char *range;
 	const char *query; /* a parameter, beside ns */
 	const char *value;
-	enum http_method method;
 	struct http_response *response; /* gets a stream, which is not read */
-	bool impatient;                 /* its time is over before anything happens */
+	enum http_method method;
+	bool impatient; /* its time is over before anything happens */
 };
 
 /* Ask until there is an answer, and read it. The caller frees got->body. */

@@ -129,6 +129,58 @@ static void without_a_limit_all_stays(void **state)
 	assert_true(holds(bench, REPOSITORY_BLOB, bench->blob_name));
 }
 
+/* Years pass: what a record says of its time is put back by the test. */
+static void age(struct mirror_bench *bench, const char *key)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	AUTO(json) json_t *record = NULL;
+	struct err err = {0};
+
+	check_ok(meta_begin(bench->fixture->store, META_WRITE, &meta, &err), &err);
+	assert_int_equal(meta_get(meta, "upstreams", str_of(key), &record, &err), 1);
+	json_set_text(record, "checkedAt", "2020-01-01T00:00:00.000Z");
+	check_ok(meta_put(meta, "upstreams", str_of(key), record, &err), &err);
+	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+static bool knows(struct mirror_bench *bench, const char *key)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err = {0};
+
+	check_ok(meta_begin(bench->fixture->store, META_READ, &meta, &err), &err);
+	return meta_has(meta, "upstreams", str_of(key), &err) == 1;
+}
+
+static void old_words_go_but_for_tags_of_what_is_here(void **state)
+{
+	static const char *const tag = BENCH_UP "/acme/tool:1.0";
+	struct mirror_bench *bench = *state;
+	char path[512];
+	char list[512];
+
+	mirror_bench_open(bench, upstream_serves, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(mirror_bench_status(
+				 bench, mirror_bench_path("referrers", bench->manifest_name, path)),
+			 200);
+	(void)snprintf(list, sizeof(list), BENCH_UP "/acme/tool?%s", bench->manifest_name);
+	(void)trim(bench);
+	assert_true(knows(bench, tag) && knows(bench, list));
+	age(bench, tag);
+	age(bench, list);
+	(void)trim(bench);
+	assert_true(knows(bench, tag));
+	assert_false(knows(bench, list));
+	mirror_close(bench->mirror);
+	bench->mirror = NULL;
+	bench->spec.max_bytes = 1;
+	mirror_bench_reopen(bench);
+	(void)trim(bench); /* its manifest goes */
+	(void)trim(bench);
+	assert_false(knows(bench, tag));
+}
+
 /* Warming */
 
 static void warming_fetches_all_of_an_image(void **state)
@@ -270,6 +322,7 @@ int main(void)
 		TEST(what_was_used_longest_ago_goes_first),
 		TEST(what_is_being_read_stays),
 		TEST(without_a_limit_all_stays),
+		TEST(old_words_go_but_for_tags_of_what_is_here),
 		TEST(warming_fetches_all_of_an_image),
 		TEST(one_platform_is_enough_unless_all_are_wanted),
 		TEST(only_upstreams_are_warmed),
