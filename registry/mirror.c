@@ -186,9 +186,12 @@ static void hand_run(struct mirror_hand *hand, struct mirror_task *task)
 
 	hand->task = task;
 	hand->remote = NULL;
+	hand->silent = false;
 	task->result = hand_prepare(hand, &task->err);
 	if (task->result == 0)
 		task->result = mirror_runs[task->kind](hand, task, &task->err);
+	if (task->result < 0 && hand->silent) /* once, however often it was tried */
+		mirror_upstream_heard(task->place.upstream, NULL, &task->err);
 	refused = task->result < 0 &&
 		  (task->err.kind == ERR_UNAUTHORIZED || task->err.kind == ERR_DENIED);
 	if (hand->remote)

@@ -8,16 +8,14 @@ static bool ask_is_its_fault(const struct err *why)
 }
 
 /* No answer, or one whose body broke: that one is no silence. */
-static int ask_failed(struct mirror_upstream *upstream, struct http_reply *reply,
-		      const struct err *why)
+static int ask_failed(struct mirror_hand *hand, struct http_reply *reply, const struct err *why)
 {
 	bool begun = reply->status == 200 || reply->status == 206;
 
 	if (!begun)
 		reply->status = 0; /* what there is was a challenge */
-	if (!begun && ask_is_its_fault(why))
-		mirror_upstream_heard(upstream, NULL, why);
-	atomic_fetch_add(&upstream->counts.errors, 1);
+	hand->silent = !begun && ask_is_its_fault(why);
+	atomic_fetch_add(&hand->task->place.upstream->counts.errors, 1);
 	return -1;
 }
 
@@ -30,10 +28,11 @@ int mirror_ask(struct mirror_hand *hand, const struct remote_request *request,
 	bool strayed = false;
 
 	reply->status = 0;
+	hand->silent = false;
 	atomic_fetch_add(&upstream->counts.asked, 1);
 	if (remote_try(remote, hand->http, request, reply, &strayed, err) < 0) {
 		(void)err_ctx(err, "%s", upstream->host);
-		return ask_failed(upstream, reply, err);
+		return ask_failed(hand, reply, err);
 	}
 	if (reply->status < 200 || reply->status >= 300) {
 		(void)remote_refused(remote, reply, what, err);

@@ -107,6 +107,7 @@ struct mirror_hand {
 	struct http *http;            /* owned; NULL before its first task */
 	struct mirror_remote *remote; /* of the task */
 	struct mirror_task *task;
+	bool silent; /* its last request had no answer */
 };
 
 struct mirror_queue {
