@@ -4,8 +4,7 @@
 #include "registry/mirror_answer_priv.h"
 
 #include "layers/base/clock.h"
-
-#include <stdio.h>
+#include "registry/v2_page.h"
 
 #define LIST_TAGS "tags"
 
@@ -81,25 +80,6 @@ static void list_send(struct v2_call *call, const char *type, const json_t *body
 
 /* Tags */
 
-struct list_page {
-	struct str last; /* they come after this one */
-	uint64_t limit;
-};
-
-static bool list_read_page(struct v2_call *call, struct list_page *out)
-{
-	struct str n;
-
-	*out = (struct list_page){STR(""), UINT64_MAX};
-	(void)v2_path_find(call->request, STR("last"), &out->last);
-	if (!v2_path_find(call->request, STR("n"), &n))
-		return true;
-	if (str_take_number(&n, &out->limit) && n.len == 0)
-		return true;
-	v2_refuse(call->response, 400, V2_UNSUPPORTED, "n: expected a number");
-	return false;
-}
-
 static bool list_is_after(const json_t *tag, struct str last)
 {
 	struct str name = json_str(tag);
@@ -109,17 +89,17 @@ static bool list_is_after(const json_t *tag, struct str last)
 	return order > 0 || (order == 0 && name.len > last.len);
 }
 
-static void list_add_link(struct v2_call *call, const struct list_page *page, struct str last)
+/* The next page is asked for by the same way. */
+static void list_add_link(struct v2_call *call, const struct v2_page *page, struct str last)
 {
-	char text[REFERENCE_REPOSITORY_MAX + URL_HOST_MAX + 2 * V2_TAG_MAX];
+	auto_buf struct buf query = BUF_INIT(V2_PAGE_LINK_MAX);
 	struct str ns = call->path.ns;
-	int n = snprintf(text, sizeof(text),
-			 "</v2/" STR_FMT "/tags/list?n=%llu&last=" STR_FMT "%s" STR_FMT
-			 ">; rel=\"next\"",
-			 STR_ARG(call->path.repository), (unsigned long long)page->limit,
-			 STR_ARG(last), ns.len > 0 ? "&ns=" : "", STR_ARG(ns));
+	struct err full;
 
-	http_add_header(call->response, "Link", (struct str){text, (size_t)n});
+	if (ns.len > 0 &&
+	    (buf_add(&query, STR("&ns="), &full) < 0 || v2_page_escape(ns, &query, &full) < 0))
+		return;
+	v2_page_link(call, page, last, buf_str(&query));
 }
 
 static void list_send_tags(struct v2_call *call, const json_t *tags)
@@ -128,20 +108,20 @@ static void list_send_tags(struct v2_call *call, const json_t *tags)
 	json_t *body =
 		json_pack("{s:o, s:[]}", "name", json_from_str(call->path.repository), "tags");
 	json_t *names = json_object_get(body, "tags");
-	struct list_page page;
+	struct v2_page page;
 	const json_t *tag;
 	size_t i;
 
-	if (!list_read_page(call, &page))
+	if (v2_page_read(call, &page) < 0)
 		return;
 	json_array_foreach(tags, i, tag)
 	{
 		if (!list_is_after(tag, page.last))
 			continue;
-		if (json_array_size(names) == page.limit) {
-			if (page.limit > 0)
+		if (json_array_size(names) == page.max) {
+			if (page.max > 0)
 				list_add_link(call, &page,
-					      json_str(json_array_get(names, page.limit - 1)));
+					      json_str(json_array_get(names, page.max - 1)));
 			break;
 		}
 		if (json_array_append(names, (json_t *)drop_const(tag)) < 0)

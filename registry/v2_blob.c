@@ -58,13 +58,24 @@ static void v2_blob_close(struct http_stream *stream)
 	free(container_of(stream, struct v2_blob_stream, stream));
 }
 
+/* Its digest, with quotes. */
+struct v2_blob_etag {
+	char text[DIGEST_TEXT_MAX + 2];
+};
+
+static struct str v2_blob_etag(struct str digest, struct v2_blob_etag *etag)
+{
+	int n = snprintf(etag->text, sizeof(etag->text), "\"" STR_FMT "\"", STR_ARG(digest));
+
+	return (struct str){etag->text, (size_t)n};
+}
+
 static void v2_blob_add_headers(struct http_response *out, struct str digest)
 {
-	char etag[DIGEST_TEXT_MAX + 2];
-	int n = snprintf(etag, sizeof(etag), "\"" STR_FMT "\"", STR_ARG(digest));
+	struct v2_blob_etag etag;
 
 	http_add_header(out, "Docker-Content-Digest", digest);
-	http_add_header(out, "ETag", (struct str){etag, (size_t)n});
+	http_add_header(out, "ETag", v2_blob_etag(digest, &etag));
 	http_add_header(out, "Cache-Control", STR(V2_BLOB_CACHE));
 	http_add_header(out, "Accept-Ranges", STR("bytes"));
 }
@@ -73,23 +84,20 @@ static void v2_blob_add_headers(struct http_response *out, struct str digest)
 static const char *v2_blob_range(const struct http_request *request, struct str digest)
 {
 	const char *condition = http_find_header(request, "If-Range");
-	struct str tag = str_of(condition ? condition : "");
+	struct v2_blob_etag etag;
 
-	if (request->method != HTTP_GET)
-		return NULL;
-	if (condition && (tag.len != digest.len + 2 || tag.ptr[0] != '"' ||
-			  !str_starts(str_skip(tag, 1), digest) || tag.ptr[tag.len - 1] != '"'))
+	if (request->method != HTTP_GET ||
+	    (condition && !str_equal(str_of(condition), v2_blob_etag(digest, &etag))))
 		return NULL;
 	return http_find_header(request, "Range");
 }
 
 static bool v2_blob_is_known(const struct http_request *request, struct str digest)
 {
-	char etag[DIGEST_TEXT_MAX + 2];
-	int n = snprintf(etag, sizeof(etag), "\"" STR_FMT "\"", STR_ARG(digest));
+	struct v2_blob_etag etag;
 
 	return http_etag_matches(http_find_header(request, "If-None-Match"),
-				 (struct str){etag, (size_t)n});
+				 v2_blob_etag(digest, &etag));
 }
 
 static void v2_blob_refuse_range(struct http_response *out, uint64_t size)
