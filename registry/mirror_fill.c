@@ -236,7 +236,7 @@ static int fill_receive(struct fill *fill, struct err *err)
 		if (result != 0)
 			return result < 0 ? -1 : 0;
 		if (fill->done - before >= FETCH_PROGRESS_BYTES)
-			retry.failures = 0;
+			retry_forget(&retry);
 		mirror_tell(fill->task);
 		if (retry_wait(&retry, hand->http, fill->reply.retry_after_ms, err) < 0)
 			return -1;
@@ -256,7 +256,7 @@ static int fill_put_record(struct mirror_task *task, const struct blob_info *inf
 	};
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(task->mirror->options.store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(task->mirror->options.store, META_SHARED, &meta, err) < 0 ||
 	    repository_put(meta, str_of(task->place.key), &item, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);

@@ -85,7 +85,7 @@ static int list_keep(struct mirror_hand *hand, struct str what, json_t *list, st
 {
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(hand->mirror->options.store, META_WRITE, &meta, err) < 0 ||
+	if (meta_begin(hand->mirror->options.store, META_SHARED, &meta, err) < 0 ||
 	    mirror_record_put_list(meta, hand->task->place.key, what, list, clock_now_ms(), err) <
 		    0)
 		return -1;

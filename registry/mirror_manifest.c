@@ -140,7 +140,7 @@ static int document_keep(struct mirror_hand *hand, const struct mirror_document 
 	AUTO(meta) struct meta *meta = NULL;
 
 	if (lease_open(store, &lease, err) < 0 || document_store(store, document, &item, err) < 0 ||
-	    meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	    meta_begin(store, META_SHARED, &meta, err) < 0 ||
 	    repository_put_manifest(meta, str_of(task->place.key), &item, &document->outline, err) <
 		    0)
 		return -1;
@@ -215,7 +215,7 @@ static int tag_renew(struct mirror_hand *hand, const struct digest *held, struct
 
 	if (found <= 0)
 		return found;
-	if (meta_begin(store, META_WRITE, &meta, err) < 0)
+	if (meta_begin(store, META_SHARED, &meta, err) < 0)
 		return -1;
 	if (!digest_equal(held, out)) {
 		found = repository_find(meta, str_of(hand->task->place.key), REPOSITORY_MANIFEST,
