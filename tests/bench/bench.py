@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True  # the tree stays as it is checked out
 import bakes
 import daemon
 import files
+import registry
 import stores
 import transfers
 from ground import ROOT, Bench
@@ -33,7 +34,8 @@ ROWS = {row.__name__: row for row in (
     files.write, files.copy, files.scan, files.rebuild,
     transfers.pull, transfers.export, transfers.memory, transfers.slow,
     stores.collect, stores.rounds, stores.survivors, stores.fsck, stores.fsck_baked,
-    daemon.serve, daemon.agents, daemon.behind)}
+    daemon.serve, daemon.agents, daemon.behind,
+    registry.manifests, registry.blobs, registry.pushes, registry.cold, registry.registry_memory, registry.slow_readers)}
 
 
 def fdatasync_ms(work):

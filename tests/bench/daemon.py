@@ -46,11 +46,11 @@ BUSY = "RUN i=0; while :; do i=$((i + 1)); [ $((i % 100000)) -gt 0 ] || echo $i;
 class Served:
     """A daemon, and a connection to it."""
 
-    def __init__(self, bench, data):
+    def __init__(self, bench, data, *options):
         port = free_port()
         self.url, self.address = f"http://127.0.0.1:{port}", ("127.0.0.1", port)
         self.process = bench.serve(bench.hearth, "serve", "--data", data, "--listen", f"127.0.0.1:{port}",
-                                   "--grace", "0")
+                                   "--grace", "0", *options)
         bench.wait("hearth serve", "curl", "-fsS", f"{self.url}/readyz")
         self.token = (data / "admin.token").read_text().strip()
         self.connection = http.client.HTTPConnection(*self.address)
