@@ -27,4 +27,31 @@ same "and nothing in what it gets right" "$(found ok)" "$(printf '%s\n' "${right
 "$here/conformance.py" --url "http://$registry" --algorithm sha512 --only "an upload by POST and PUT" --only "an image is" >"$work/known" || true
 holds "sha512 is none of its strengths" "$(cat "$work/known")" '^FAILED: .*\(sha512\)'
 
+# hearth gets all of it right, and stands before a registry as if it were it.
+jq -n --arg url "http://$registry" '{registry: {anonymous: ["open-*"]}, mirror: {upstreams: {"up.example": {url: $url}}}}' \
+	>"$work/hearth.json"
+start_daemon --config "$work/hearth.json"
+passes() # SENTENCE ARGUMENT...: all of the checks
+{
+	if "$here/conformance.py" --token "$token" "${@:2}" >"$work/checks"; then
+		ok "$1: $(tail -n 1 "$work/checks")"
+	else
+		not_ok "$1" "$(grep -A 5 -e FAILED -e failed "$work/checks")"
+	fi
+}
+passes "hearth is a registry" --url "$url"
+read_only=(
+	"Range " "HEAD knows" "a Range " "many ranges" "parts of a large blob" "a blob is its" "a blob is what" "a blob is of"
+	"a blob that is not there" "the empty blob is" "the empty JSON" "and whatever type" "what is known" "a manifest's blanks"
+	"a manifest of 3.9 MB" "a manifest is not encoded" "a manifest is of its repository" "an image is found" "one of Docker"
+	"fields that nobody" "an index leads" "and to other indexes" "an empty index" "the stored type" "an unknown tag"
+	"nothing refers"
+)
+only=()
+for sentence in "${read_only[@]}"; do only+=(--only "$sentence"); done
+passes "what it mirrors is read as if it were there" --url "http://$registry" --mirror "up.example@$url" --algorithm sha256 \
+	"${only[@]}"
+stop_daemon
+same "it ends as it should" "$status" 0
+nothing_left "nothing is left over"
 finish

@@ -65,7 +65,7 @@ def written(name, digest="sha256:" + "0" * 64):
 def _(r):
     image, _ = mine_and_theirs(r)
     nobody = as_one(r, "")
-    for method, path in [("GET", ""), ("GET", "_catalog"), *asked(r, r.name, image["digest"]), *written(r.name)]:
+    for method, path in [("GET", ""), *asked(r, r.name, image["digest"]), *written(r.name)]:
         answer = expect(nobody.ask(method, path), 401, code="UNAUTHORIZED")
         if not re.match(r"(Basic|Bearer) ", answer.header("WWW-Authenticate") or ""):
             raise Wrong(f"{answer.asked}: WWW-Authenticate {answer.header('WWW-Authenticate')}")
@@ -196,6 +196,11 @@ def _(r):
     found = sum(alice.pages("_catalog", "repositories"), [])
     same("those of others", [name for name in found if not re.match(r"(alice|open)-", name)], [])
     same("mine", r.name in found, True)
+    name = f"open-{r.run}-{r.fresh().rsplit('/', 1)[1]}"
+    r.image("latest", name=name)
+    found = sum(as_one(r, "").pages("_catalog", "repositories"), [])
+    same("what nobody may not pull", [each for each in found if not each.startswith("open-")], [])
+    same("what is open", name in found, True)
 
 
 @check("what is open is pulled by all, and not pushed", needs="tokens")
@@ -219,6 +224,15 @@ def _(r):
     r.push(data, name)
     alice = limited(r, "pull:alice-*", "push:alice-*")
     alice.is_pushed(alice.mount(data, name), data)
+
+
+@check("who asks for another registry, which is not known, is refused", needs="tokens")
+def _(r):
+    r.image("latest")
+    for host in ("registry.example", "127.0.0.1:1", "[::1]:80", "localhost", "a" * 300, "../..", "%00", "x@y", "a/b"):
+        for path in (f"{r.name}/manifests/latest", f"{r.name}/blobs/{r.digest(b'{}')}", f"{r.name}/tags/list"):
+            expect(r.ask("GET", f"{path}?ns={host}"), 400, 403, 404, code=("DENIED", "NAME_INVALID", "UNSUPPORTED", "NAME_UNKNOWN"))
+    expect(r.ask("GET", f"{r.name}/manifests/latest?ns="), 200, 400)
 
 
 @check("a session belongs to who may push there", needs="tokens")

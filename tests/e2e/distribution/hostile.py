@@ -95,7 +95,7 @@ def _(r):
     for path in (f"{r.name}/manifests/../manifests/latest", f"{r.name}/../{r.name}/manifests/latest", f"./{r.name}/manifests/latest",
                  f"/{r.name}/manifests/latest", f"{r.name}//manifests/latest", f"{r.name}/manifests//latest", f"{r.name}/manifests/",
                  f"{r.name}/manifests", f"{r.name}/blobs/", f"{r.name}/blobs", f"{r.name}", "manifests/latest", "blobs/uploads/",
-                 "/manifests/latest", f"{r.name.replace('/', '%2f')}/manifests/latest", f"{r.name}/manifests%2flatest",
+                 "/manifests/latest",
                  f"{r.name}/manifests/latest/", f"{r.name}/manifests/latest/x", f"{r.name}/tags", f"{r.name}/tags/", f"{r.name}/tags/list/x",
                  f"{r.name}/referrers/", "..%2f..%2fetc%2fpasswd", "../v1/server.info", f"{r.name}/manifests/%2e%2e",
                  f"{r.name}/blobs/../../../../etc/passwd", f"{r.name}/blobs/%2e%2e%2fpasswd", "%", "%zz", "%00", "a" * 3000,

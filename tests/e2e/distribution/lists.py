@@ -41,6 +41,17 @@ def _(r):
         same("Link", answer.header("Link"), None)
 
 
+@check("however many they are")
+def _(r):
+    config, layers = r.parts()
+    text = content.text_of(content.image_of(config, layers))
+    tags = sorted(f"v{n}" for n in range(400))
+    for at in range(0, len(tags), 15):
+        expect(r.put(text, f"{r.digest(text)}?{'&'.join(f'tag={tag}' for tag in tags[at:at + 15])}"), 201)
+    for query in ("", "?n=150"):
+        same("all tags", sum(r.pages(f"{r.name}/tags/list{query}", "tags"), []), tags)
+
+
 @check("none at all are a page without a Link")
 def _(r):
     tagged(r, TAGS)
@@ -167,9 +178,9 @@ def _(r):
     subject = r.image()
     empty = r.empty()
     wanted = set()
-    for n in range(120):
+    for n in range(12):
         text = content.text_of(content.image_of(empty, [empty], subject=subject, artifactType=SBOM,
-                                                annotations={"n": str(n), "large": "A" * 40000}))
+                                                annotations={"n": str(n), "large": "A" * 400000}))
         expect(r.put(text), 201)
         wanted.add(r.digest(text))
     same("all", set(listed(r, subject)), wanted)

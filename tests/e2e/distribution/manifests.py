@@ -4,7 +4,7 @@ import base64
 import json
 
 from distribution import content
-from distribution.registry import Checks, expect, same
+from distribution.registry import Checks, Registry, expect, same
 from distribution.wire import Wrong
 
 checks = Checks()
@@ -144,6 +144,14 @@ def _(r):
     r.lacks_manifest("stolen")
 
 
+@check("what a manifest names may have digests of either algorithm")
+def _(r):
+    other = Registry(r.wire, "sha512" if r.algorithm == "sha256" else "sha256")
+    config, layers = other.parts(name=r.name)
+    r.store(content.image_of(config, [*layers, r.push(content.noise())]), "mixed")
+    r.store(content.index_of([other.image(name=r.name), r.image()]), "index", content.INDEX)
+
+
 @check("artifacts are manifests")
 def _(r):
     empty, blob = r.empty(), r.push(content.noise())
@@ -277,6 +285,16 @@ def _(r):
     data = content.noise()
     r.push(data)
     r.lacks_manifest(r.digest(data))
+
+
+@check("a manifest that is known already is not sent again")
+def _(r):
+    r.image("latest")
+    tag = r.get("latest").header("ETag")
+    if tag:
+        expect(r.get("latest", "GET", ("If-None-Match", tag)), 304)
+        r.image("latest")
+        expect(r.get("latest", "GET", ("If-None-Match", tag)), 200)
 
 
 @check("a deleted tag is gone at once, and its manifest stays")

@@ -47,14 +47,23 @@ class Registry:
     counter = itertools.count()
     run = os.urandom(4).hex()
 
-    def __init__(self, wire, algorithm, prefix="conformance"):
-        self.wire, self.algorithm, self.prefix = wire, algorithm, prefix
+    def __init__(self, wire, algorithm, mirror=None, prefix="conformance"):
+        """Of a mirror, which is a Wire and what it calls this registry, all is read that is not about an upload."""
+        self.wire, self.algorithm, self.mirror, self.prefix = wire, algorithm, mirror, prefix
         self.name, self.other = self.fresh(), self.fresh()
+
+    def close(self):
+        self.wire.close()
+        if self.mirror:
+            self.mirror[0].close()
 
     def fresh(self):
         return f"{self.prefix}/{self.run}/{next(self.counter)}"
 
     def ask(self, method, path, body=b"", *headers, **more):
+        if self.mirror and method in ("GET", "HEAD") and "/uploads/" not in path:
+            wire, host = self.mirror
+            return wire.ask(method, f"/v2/{host}/{path}", body, headers, **more)
         return self.wire.ask(method, f"/v2/{path}", body, headers, **more)
 
     def digest(self, data):

@@ -91,6 +91,13 @@ for sentence, how in FORMS.items():
     check(f"wrong bytes by {sentence} are none", how)(uploads_wrong)
 
 
+@check("the empty blob may come in many forms")
+def _(r):
+    for form in (single, post_and_put, streamed, streamed_in_pieces, put_in_pieces):
+        r.is_pushed(form(r, b"", b""), b"")
+        expect(r.blob(b"", "DELETE"), 202)
+
+
 @check("a session starts with nothing in it")
 def _(r):
     answer = expect(r.ask("POST", f"{r.name}/blobs/uploads/"), 202)
@@ -302,9 +309,7 @@ def _(r):
 
 @check("and so does a mount that makes no sense")
 def _(r):
-    data = content.noise()
-    for query in ("mount=sha256:x", f"mount={r.digest(data)}&from=A", "mount=", f"mount={r.digest(data)}&from=..%2f..",
-                  f"from={r.other}"):
-        answer = expect(r.ask("POST", f"{r.name}/blobs/uploads/?{query}"), NO_MOUNT)
-        r.is_pushed(r.end(r.place(answer), data), data)
+    for query in ("mount=sha256:x", "mount={digest}&from=A", "mount=", "mount={digest}&from=..%2f..", "from=" + r.other):
         data = content.noise()
+        answer = expect(r.ask("POST", f"{r.name}/blobs/uploads/?{query.format(digest=r.digest(data))}"), NO_MOUNT)
+        r.is_pushed(r.end(r.place(answer), data), data)

@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 import socket
+import sys
 from urllib.parse import urlsplit
 
 PATIENCE = 120  # seconds, for anything
@@ -43,36 +44,35 @@ class Answer:
         return f"{self.asked}: {self.status} {self.body[:200]!r}"
 
 
+ENCODED = "no answer is encoded"
+PLACE = "every Location is a path of this registry"
+ERRORS = "every refusal has the error body"
+BROKEN = "no request is answered by a status of 500 and above"
+SILENT = "an answer to HEAD has no body"
+RULES = [ENCODED, PLACE, ERRORS, BROKEN, SILENT]
+
+
 class Complaints:
     """What was seen of what no answer may be, by rule; judged when all else is done."""
 
-    ENCODED = "no answer is encoded"
-    PLACE = "every Location is a path of this registry"
-    ERRORS = "every refusal has the error body"
-    BROKEN = "no request is answered by a status of 500 and above"
-    SILENT = "an answer to HEAD has no body"
-
     def __init__(self):
-        self.seen = {rule: [] for rule in (self.ENCODED, self.PLACE, self.ERRORS, self.BROKEN, self.SILENT)}
-
-    def note(self, rule, answer):
-        self.seen[rule].append(str(answer))
+        self.seen = {rule: [] for rule in RULES}
 
     def look(self, method, answer):
         if answer.header("Content-Encoding"):
-            self.note(self.ENCODED, answer)
+            self.seen[ENCODED].append(str(answer))
         place = answer.header("Location")
         if place is not None and not place.startswith("/v2/"):
-            self.note(self.PLACE, f"{answer.asked}: Location {place}")
+            self.seen[PLACE].append(f"{answer.asked}: {place}")
         if answer.status >= 500:
-            self.note(self.BROKEN, answer)
+            self.seen[BROKEN].append(str(answer))
         if method == "HEAD":
             if answer.body:
-                self.note(self.SILENT, answer)
+                self.seen[SILENT].append(str(answer))
         elif answer.status >= 400:
             kind = (answer.header("Content-Type") or "").split(";")[0]
             if kind != "application/json" or not answer.codes or not all(map(CODE.fullmatch, answer.codes)):
-                self.note(self.ERRORS, answer)
+                self.seen[ERRORS].append(str(answer))
 
 
 class Wire:
@@ -97,6 +97,8 @@ class Wire:
         for last in (False, True):
             try:
                 return self.ask_once(method, path, body, headers, chunked)
+            except ConnectionRefusedError:
+                sys.exit(f"{method} {path[:200]}: nobody listens any more")
             except (http.client.RemoteDisconnected, ConnectionError) as gone:
                 fresh = self.kept is None
                 self.close()
@@ -116,7 +118,7 @@ class Wire:
         elif body or method in ("POST", "PUT", "PATCH"):
             self.kept.putheader("Content-Length", str(len(body)))
         try:
-            self.kept.endheaders(body or None, encode_chunked=chunked)
+            self.kept.endheaders(body if chunked else body or None, encode_chunked=chunked)
         except (BrokenPipeError, ConnectionResetError):
             pass  # a refusal that came before the body was sent is still there to be read
         response = self.kept.getresponse()
@@ -139,7 +141,7 @@ class Wire:
                 for request in requests:
                     connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
-            except ConnectionError:
+            except OSError:
                 pass  # what was said before that may still be read
             try:
                 while more := connection.recv(1 << 16):
