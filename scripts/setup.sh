@@ -14,10 +14,11 @@ build=(gcc libc6-dev cmake ninja-build pkg-config libarchive-dev libcurl4-openss
 run=(crun ca-certificates e2fsprogs)
 example=(git python3 mmdebstrap umoci jq)
 test=("${example[@]}" runc clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev cppcheck
-	shellcheck universal-ctags binutils buildah skopeo podman docker-registry busybox-static attr
+	shellcheck universal-ctags binutils buildah skopeo podman docker.io containerd docker-registry
+	busybox-static attr
 	libcap2-bin iproute2 procps nftables zstd xz-utils isal uidmap openssl curl strace nodejs
 	node-typescript systemd chromium)
-bench=("${test[@]}" docker.io nginx-light time wrk)
+bench=("${test[@]}" nginx-light time wrk)
 
 missing_of() # PACKAGE...: those that are not installed
 {

@@ -247,10 +247,10 @@ start_git() # serves $work/git/handbook.git; sets git_port
 	git_port=$(cat "$work/git/port")
 }
 
-start_daemon() # ARGUMENT...: sets daemon (its pid), url and token
+start_daemon() # ARGUMENT...: sets daemon (its pid), url and token; listen may say where
 {
 	: >"$work/daemon.log"
-	setpriv --pdeathsig TERM "$HEARTH" serve --listen 127.0.0.1:0 "$@" 2>"$work/daemon.log" &
+	setpriv --pdeathsig TERM "$HEARTH" serve --listen "${listen:-127.0.0.1:0}" "$@" 2>"$work/daemon.log" &
 	daemon=$!
 	servers+=("$daemon")
 	wait_for 20 grep -q listening "$work/daemon.log" || { cat "$work/daemon.log"; exit 1; }
