@@ -65,6 +65,19 @@ static bool door_v2_may(void *ctx, struct str repository, enum v2_action action)
 	return door_v2_judge(ctx, repository, action) == DOOR_V2_YES;
 }
 
+/* Who pushes asks first what is there. */
+static enum door_v2_verdict door_v2_judge_call(struct door_v2 *visit, struct str name)
+{
+	enum v2_action action = visit->call.path.action;
+	enum door_v2_verdict verdict = door_v2_judge(visit, name, action);
+
+	if (verdict != DOOR_V2_YES && action == V2_PULL &&
+	    visit->call.request->method == HTTP_HEAD &&
+	    door_v2_judge(visit, name, V2_PUSH) == DOOR_V2_YES)
+		return DOOR_V2_YES;
+	return verdict;
+}
+
 static const char *door_v2_actions(enum v2_action action)
 {
 	return action == V2_PULL ? "pull" : action == V2_PUSH ? "pull,push" : "delete";
@@ -137,7 +150,6 @@ static void door_v2_refuse(const struct door_v2 *visit, struct str name,
 
 static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 {
-	const struct v2_path *path = &visit->call.path;
 	const char *field = http_find_header(visit->call.request, "Authorization");
 	enum door_v2_verdict verdict;
 	struct str name = v2_name(&visit->call);
@@ -150,7 +162,7 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 		v2_refuse_err(out, &err);
 		return false;
 	}
-	verdict = door_v2_judge(visit, name, path->action);
+	verdict = door_v2_judge_call(visit, name);
 	if (verdict == DOOR_V2_YES)
 		return true;
 	door_v2_refuse(visit, name, verdict, out);

@@ -5,7 +5,7 @@
  *
  * 	to               needs
  * 	pull             the scope pull of that repository, or registry.anonymous
- * 	push, delete     the scope of that name
+ * 	push, delete     the scope of that name; push takes HEAD for granted
  * 	ping, list       to be anybody; a list has what he may pull
  *
  * A token that may operate pulls and pushes everywhere; an admin's deletes, too.

@@ -50,6 +50,18 @@ static void a_scope_opens_its_repositories(void **state)
 			 403);
 }
 
+/* As all clients do before they send a blob. */
+static void who_pushes_may_ask_what_is_there(void **state)
+{
+	struct gate *gate = *state;
+
+	gate_login(gate, "push:team/*", "read");
+	assert_int_equal(gate_ask(gate, HTTP_PUT, "/v2/team/app/manifests/1"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_HEAD, "/v2/team/app/manifests/1"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/team/app/manifests/1"), 403);
+	assert_int_equal(gate_ask(gate, HTTP_HEAD, "/v2/other/manifests/1"), 403);
+}
+
 static void levels_include_what_they_need(void **state)
 {
 	struct gate *gate = *state;
@@ -213,6 +225,7 @@ int main(void)
 		gate_test(who_says_nothing_is_challenged_for_all),
 		gate_test(what_is_open_is_pulled_by_anybody_and_nothing_more),
 		gate_test(a_scope_opens_its_repositories),
+		gate_test(who_pushes_may_ask_what_is_there),
 		gate_test(levels_include_what_they_need),
 		gate_test(a_token_is_the_password_of_any_user),
 		gate_test(wrong_credentials_are_challenged_even_where_none_are_needed),
