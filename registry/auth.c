@@ -18,6 +18,7 @@ struct auth {
 	struct retry retry;
 	const char *actions;
 	struct buf path;
+	struct buf from;
 	struct buf user;
 	struct secret password;
 	int idlefd; /* an eventfd, readable while `fetching` is false */
@@ -57,6 +58,7 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 	auth->retry = spec->retry;
 	auth->actions = spec->actions;
 	auth->path = BUF_INIT(HTTP_URL_MAX);
+	auth->from = BUF_INIT(HTTP_URL_MAX);
 	auth->user = BUF_INIT(HTTP_URL_MAX);
 	auth->question = BUF_INIT(HTTP_URL_MAX);
 	auth->lock = (struct lock)LOCK_INIT;
@@ -68,6 +70,7 @@ int auth_open(const struct auth_spec *spec, struct auth **out, struct err *err)
 		return err_os(err, saved, "create an event descriptor");
 	}
 	if (buf_add(&auth->path, spec->path, err) < 0 ||
+	    buf_add(&auth->from, spec->from, err) < 0 ||
 	    buf_add(&auth->user, spec->user, err) < 0 ||
 	    secret_copy(&auth->password, spec->password, err) < 0) {
 		auth_close(auth);
@@ -86,6 +89,7 @@ void auth_close(struct auth *auth)
 	if (!auth)
 		return;
 	buf_done(&auth->path);
+	buf_done(&auth->from);
 	buf_done(&auth->user);
 	secret_done(&auth->password);
 	buf_done(&auth->question);
@@ -374,6 +378,25 @@ static int question_make(const struct auth *auth, const char *base,
 	return question_add_scopes(auth, challenge->scope, out, err);
 }
 
+/*
+ * The same question, for what is read beside the repository, too. 1; 0 there is
+ * nothing, or OAuth 2's one scope has no room; -1.
+ */
+static int question_widen(const struct auth *auth, struct str question, struct buf *out,
+			  struct err *err)
+{
+	auto_buf struct buf scope = BUF_INIT(HTTP_URL_MAX);
+
+	if (auth->from.len == 0 || auth_is_identity(auth))
+		return 0;
+	if (buf_addf(&scope, err, "repository:" STR_FMT ":pull", STR_ARG(buf_str(&auth->from))) <
+		    0 ||
+	    buf_add(out, question, err) < 0 ||
+	    url_add_query(out, "scope", buf_str(&scope), err) < 0)
+		return -1;
+	return 1;
+}
+
 static int auth_use_basic(struct auth *auth, const struct grant *used, struct err *err)
 {
 	bool tried;
@@ -421,8 +444,10 @@ int auth_renew(struct auth *auth, struct http *http, const char *base,
 	       const struct http_reply *response, const struct grant *used, struct err *err)
 {
 	auto_buf struct buf question = BUF_INIT(HTTP_URL_MAX);
+	auto_buf struct buf wide = BUF_INIT(HTTP_URL_MAX);
 	struct challenge challenge;
 	bool with_password = false;
+	int widened;
 
 	if (auth_is_bearer(auth))
 		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses this token");
@@ -433,6 +458,14 @@ int auth_renew(struct auth *auth, struct http *http, const char *base,
 	if (challenge.scheme == CHALLENGE_BASIC)
 		return auth_use_basic(auth, used, err);
 	if (question_make(auth, base, &challenge, &question, &with_password, err) < 0)
+		return -1;
+	widened = question_widen(auth, buf_str(&question), &wide, err);
+	if (widened < 0)
+		return -1;
+	/* Some services give no token at all where one scope of several is not ours. */
+	if (widened == 1 && auth_use_bearer(auth, http, wide.ptr, with_password, used, err) == 0)
+		return 0;
+	if (widened == 1 && err->kind == ERR_CANCELLED)
 		return -1;
 	return auth_use_bearer(auth, http, question.ptr, with_password, used, err);
 }

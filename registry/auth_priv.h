@@ -26,6 +26,7 @@ struct auth;
 struct auth_spec {
 	struct str path;     /* of the repository; "" for what is the registry's own */
 	const char *actions; /* "pull", where the registry does not say what it wants; static */
+	struct str from;     /* a repository that is read, too, if the service lets us; or "" */
 	struct str user;     /* or "", or what credentials.h calls a token */
 	const struct secret *password;
 	struct retry retry; /* for the token service */

@@ -318,6 +318,7 @@ static int push_all(struct push *push, struct err *err)
 	const struct remote_spec remote = {.host = spec->reference->host,
 					   .path = spec->reference->path,
 					   .push = true,
+					   .from = spec->from,
 					   .plain_http = spec->plain_http,
 					   .ca_file = spec->ca_file,
 					   .user = spec->user,

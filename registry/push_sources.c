@@ -79,9 +79,14 @@ static int sources_read_locked(struct push *push, struct err *err)
 
 int push_find_source(struct push *push, const struct digest *blob, struct str *out, struct err *err)
 {
+	struct str from = push->spec->from;
 	const struct push_source *source = NULL;
 	int result;
 
+	if (from.len > 0 && !str_equal(from, push->spec->reference->path)) {
+		*out = from;
+		return 1;
+	}
 	lock_take(&push->sources.lock);
 	result = sources_read_locked(push, err);
 	if (result == 0)
@@ -89,11 +94,7 @@ int push_find_source(struct push *push, const struct digest *blob, struct str *o
 	lock_drop(&push->sources.lock);
 	if (source)
 		*out = str_of(source->path);
-	if (source || result < 0 || push->spec->from.len == 0 ||
-	    str_equal(push->spec->from, push->spec->reference->path))
-		return source ? 1 : result;
-	*out = push->spec->from;
-	return 1;
+	return source ? 1 : result;
 }
 
 void push_sources_done(struct push_sources *sources)

@@ -34,6 +34,7 @@ int remote_open(const struct remote_spec *spec, struct remote **out, struct err 
 	struct remote *remote = calloc(1, sizeof(*remote));
 	struct auth_spec auth = {.path = spec->path,
 				 .actions = spec->push ? "pull,push" : "pull",
+				 .from = spec->from,
 				 .user = spec->user,
 				 .password = spec->password,
 				 .retry = {.tries = spec->tries, .base_ms = spec->retry_base_ms}};

@@ -24,6 +24,7 @@ struct remote_spec {
 	struct str path;
 	struct str source; /* the host that this is a mirror of, which it is told; or empty */
 	bool push;         /* to be written to, too */
+	struct str from;   /* a repository that blobs are mounted from, which a token is for, too */
 	bool plain_http;
 	const char *ca_file;
 	struct str user;

@@ -166,6 +166,59 @@ static void a_token_that_a_mount_is_refused_is_not_asked_for_again(void **state)
 	desk_check_sent(desk, "PU");
 }
 
+/* A service that gives a token for two, or none at all for more than one. */
+static void tokens_for_two(void *ctx, const struct standin_request *request)
+{
+	struct desk *desk = ctx;
+
+	if (desk_letter(request) == 'T') {
+		bool two = strstr(request->target, "scope=repository%3Aother%3Apull") ||
+			   strstr(request->target, "scope=repository%3aother%3apull");
+
+		desk->answered = true;
+		standin_answer(request, two && desk->step == 1 ? "403 No" : "200 OK", "",
+			       two ? STR("{\"token\":\"both\"}") : STR("{\"token\":\"one\"}"));
+		return;
+	}
+	if (!strstr(request->text, "Authorization: Bearer"))
+		desk_answer(desk, request, "401 Who",
+			    "WWW-Authenticate: Bearer realm=\"/token\","
+			    "scope=\"repository:acme/tool:pull,push\"\r\n");
+	else if (desk_letter(request) == 'M' && strstr(request->text, "Bearer both"))
+		desk_answer(desk, request, "201 Created", "");
+	else if (desk_letter(request) == 'M')
+		desk_answer(desk, request, "202 Accepted", "Location: /up/session\r\n");
+}
+
+static void a_token_is_asked_for_what_is_mounted_from_too(void **state)
+{
+	struct desk *desk = *state;
+	struct err err = {0};
+
+	desk->spec.from = STR("other");
+	desk->fault = tokens_for_two;
+	desk_fill(desk, DESK_BYTES);
+	desk_connect(desk);
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"), &err),
+			 1);
+	assert_string_equal(desk->asked, "MTM");
+}
+
+static void a_service_that_gives_none_for_both_is_asked_for_one(void **state)
+{
+	struct desk *desk = *state;
+	struct err err = {0};
+
+	desk->spec.from = STR("other");
+	desk->step = 1;
+	desk->fault = tokens_for_two;
+	desk_fill(desk, DESK_BYTES);
+	desk_connect(desk);
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"), &err),
+			 0);
+	assert_string_equal(desk->asked, "MTTM");
+}
+
 /* The first PUT is cut in the middle; the session knows how much it has. */
 static void cuts_and_remembers(void *ctx, const struct standin_request *request)
 {
@@ -504,6 +557,8 @@ int main(void)
 		TEST(an_upload_without_a_place_is_an_error),
 		TEST(a_mount_that_fails_is_no_failure),
 		TEST(a_token_that_a_mount_is_refused_is_not_asked_for_again),
+		TEST(a_token_is_asked_for_what_is_mounted_from_too),
+		TEST(a_service_that_gives_none_for_both_is_asked_for_one),
 		TEST(a_broken_upload_is_continued),
 		TEST(a_session_that_is_not_known_is_begun_anew),
 		TEST(a_lost_session_is_begun_anew),
