@@ -102,8 +102,8 @@ static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk 
 				 .plain_size = chunk->plain_size};
 	int known;
 
-	/* The first chunk's digest is what the blob's would be, if it ended here. */
-	blob_writer_hash(writer, chunk->bytes);
+	/* All bytes up to its end are hashed: the first one's digest is as if the blob ended here.
+	 */
 	if (writer->count == 0)
 		hasher_peek(&writer->hasher, &chunk->id);
 	else
@@ -141,6 +141,7 @@ int blob_writer_add(struct blob_writer *writer, struct str bytes, struct err *er
 		struct str piece = {bytes.ptr, bytes.len < room ? bytes.len : room};
 		struct batch_chunk whole = {.bytes = piece};
 
+		blob_writer_hash(writer, piece); /* as it comes, which is while a peer sends more */
 		if (piece.len == BLOB_CHUNK_MAX) {
 			if (blob_writer_add_chunk(writer, &whole, err) < 0)
 				return -1;
@@ -192,6 +193,7 @@ int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
 			       frame.len, BLOB_CHUNK_MAX);
 	if (blob_writer_flush(writer, err) < 0)
 		return -1;
+	blob_writer_hash(writer, frame);
 	return blob_writer_add_chunk(writer, &chunk, err);
 }
 

@@ -5,7 +5,7 @@
 
 #include <sys/statvfs.h>
 
-#define VACANCY_MARGIN ((uint64_t)4 * 1024 * 1024) /* a transaction and its records */
+#define VACANCY_MARGIN ((uint64_t)1024 * 1024) /* records, and pages that change */
 
 void vacancy_init(struct vacancy *vacancy, struct store *store, vacancy_make_fn *make, void *ctx)
 {
