@@ -67,6 +67,28 @@ holds "until there is none" "$(ask /v2/_catalog)" '\{"repositories":\[\]\}'
 holds "and nothing of them is served" "$(ask "/v2/team/app/manifests/$two")" '^404$'
 hearth gc --all >/dev/null
 same "or left" "$(hearth gc --all --json | jq -c '[.records, .blobs]')" '[0,0]'
+
+# What is pushed.
+push_here() # REPOSITORY:TAG LAYOUT:TAG [OPTION...]
+{
+	skopeo copy -q --dest-tls-verify=false --dest-creds "x:$token" "${@:3}" "oci:$2" "$(here_at "$1")"
+}
+check "an image is pushed" push_here pushed:1 "$work/tiny:latest"
+holds "and is one here" "$(hearth images)" '^localhost/pushed:1 '
+spec "$work/based.json" localhost/pushed:1 "RUN echo on > /on"
+based=$(bake "$work/based.json" --tag localhost/pushed:2)
+same "it is a base, and what is baked on it is served beside it" "$(tags pushed)" '["1","2"]'
+same "by its digest" "$(digest_at pushed:2)" "$based"
+check "by sha512, too" "$here/conformance.py" --url "$url" --token "$token" --algorithm sha512 --only "an image is" --only "an index leads"
+hearth gc >/dev/null
+same "a collection takes nothing that was pushed" "$(digest_at pushed:1)" "$(skopeo inspect --format '{{.Digest}}' "oci:$work/tiny:latest")"
+check "and the store stays sound" hearth fsck
+mapfile -t names < <(hearth images --json | jq -r '.[].name // empty')
+check "all of it goes by name" hearth rm "${names[@]}"
+hearth gc --all >/dev/null
+same "with its records" "$(hearth gc --all --json | jq .records)" 0
+holds "what was put without a name stays" "$(ask /v2/_catalog)" 'conformance'
+
 stop_daemon
 same "the daemon ends well" "$status" 0
 
