@@ -8,6 +8,8 @@
 #include "registry/manifest.h"
 #include "registry/tag.h"
 
+#include <stdio.h>
+
 #define V2_MANIFEST_GZIP_WAIT_MS 60000 /* clients that wait longer are asked to come again */
 #define V2_MANIFEST_SHOWN 140          /* of a reference, how much an error says: all of most */
 
@@ -29,7 +31,19 @@ static void v2_manifest_unknown(struct v2_call *call)
 		  STR_ARG(reference), STR_ARG(call->path.repository));
 }
 
-void v2_manifest_send(struct v2_call *call, const struct repository_item *item)
+/* Whether who asks has it already; a tag may stand for another one since. */
+static bool v2_manifest_is_known(const struct v2_call *call, const struct repository_item *item)
+{
+	const char *known = http_find_header(call->request, "If-None-Match");
+	char etag[DIGEST_TEXT_MAX + 2];
+	char text[DIGEST_TEXT_MAX];
+	int n = snprintf(etag, sizeof(etag), "\"%s\"", digest_format(&item->digest, text));
+
+	http_add_header(call->response, "ETag", (struct str){etag, (size_t)n});
+	return known && http_etag_matches(known, (struct str){etag, (size_t)n});
+}
+
+static void v2_manifest_send(struct v2_call *call, const struct repository_item *item)
 {
 	struct http_response *response = call->response;
 	struct err err;
@@ -42,8 +56,13 @@ void v2_manifest_send(struct v2_call *call, const struct repository_item *item)
 			v2_refuse_err(response, &err);
 		return;
 	}
-	http_add_header(response, "Content-Type", str_of(item->media_type));
 	v2_manifest_add_digest(response, "Docker-Content-Digest", &item->digest);
+	if (v2_manifest_is_known(call, item)) {
+		response->status = 304;
+		buf_clear(&response->body);
+		return;
+	}
+	http_add_header(response, "Content-Type", str_of(item->media_type));
 }
 
 /* What the request's tag stands for. 1, 0, -1. */

@@ -18,9 +18,6 @@ void v2_manifest_answer(struct v2_call *call);
 /* PUT alone. */
 void v2_manifest_put(struct v2_call *call);
 
-/* A manifest's bytes, with its headers: the answer to GET and HEAD. */
-void v2_manifest_send(struct v2_call *call, const struct repository_item *item);
-
 /* A header whose value is a digest. */
 void v2_manifest_add_digest(struct http_response *response, const char *name,
 			    const struct digest *digest);

@@ -75,6 +75,24 @@ static void what_was_put_by_digest_is_given_byte_for_byte(void **state)
 	}
 }
 
+static void what_is_known_is_not_sent_again(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	auto_free char *etag = NULL;
+	char text[2048];
+
+	image_text(&desk, DIGEST_SHA512, text);
+	(void)put(&desk, "x", "", "", text);
+	assert_int_equal(v2_get(&desk, "/v2/a/manifests/x"), 200);
+	etag = strdup(v2_header(&desk, "ETag"));
+	v2_desk_known = etag;
+	assert_int_equal(v2_get(&desk, "/v2/a/manifests/x"), 304);
+	assert_int_equal(desk.response.body.len, 0);
+	(void)put(&desk, "x", "", "", "{\"schemaVersion\":2,\"manifests\":[]}");
+	assert_int_equal(v2_get(&desk, "/v2/a/manifests/x"), 200);
+	v2_desk_known = NULL;
+}
+
 static void tags_come_with_a_digest_or_alone(void **state)
 {
 	for (size_t i = 0; i < 2; i++) {
@@ -478,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_put_by_digest_is_given_byte_for_byte),
+		TEST(what_is_known_is_not_sent_again),
 		TEST(tags_come_with_a_digest_or_alone),
 		TEST(a_digest_that_is_another_is_refused),
 		TEST(what_the_repository_has_not_is_named_in_vain),
