@@ -388,6 +388,34 @@ static void an_old_stores_tags_are_adopted(void **state)
 	assert_true(meta_generation(fixture->store) == generation);
 }
 
+/* More than one transaction takes; and what is not here, which stands in nobody's way. */
+static void many_tags_are_adopted_in_turn(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct family family = family_make(fixture->store, DIGEST_SHA256);
+	struct meta *meta = writing(fixture->store);
+	struct err err = {0};
+	char name[64];
+
+	for (int i = 0; i < 150; i++) {
+		struct tag tag = {.target = i % 10 ? family.outer.blob : family.absent.blob,
+				  .manifest = family.manifest.blob,
+				  .at_ms = 1};
+
+		platform_host(&tag.platform);
+		(void)snprintf(name, sizeof(name), "localhost/r%d:1", i);
+		check_ok(tag_put_held(meta, str_of(name), &tag, &err), &err);
+	}
+	done(meta);
+	check_ok(tag_adopt(fixture->store, &err), &err);
+	for (int i = 0; i < 150; i++) {
+		(void)snprintf(name, sizeof(name), "r%d", i);
+		assert_int_equal(holds(fixture->store, str_of(name), REPOSITORY_MANIFEST,
+				       &family.outer.digest),
+				 i % 10 != 0);
+	}
+}
+
 static void a_removed_image_is_released_whole(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -437,6 +465,7 @@ int main(void)
 		TEST(a_tag_makes_all_of_an_image_readable),
 		TEST(a_name_of_another_registry_gives_nothing_away),
 		TEST(an_old_stores_tags_are_adopted),
+		TEST(many_tags_are_adopted_in_turn),
 		TEST(a_removed_image_is_released_whole),
 		cmocka_unit_test(names_of_ours_are_split),
 	};
