@@ -160,6 +160,26 @@ static int blob_check(struct v2_call *call, struct mirror_wish *wish, bool store
 	return blob_want(call, wish, err);
 }
 
+/* Somebody else's fetch was over just when this one was to begin. */
+static bool blob_has_no_stage(const struct mirror_task *task)
+{
+	return task->kind == MIRROR_FILL && task->fd < 0;
+}
+
+static int blob_serve_fetched(struct v2_call *call, const struct mirror_place *place,
+			      struct err *err)
+{
+	struct digest blob;
+	bool stored;
+	int held = blob_find_held(call, place, &stored, &blob, err);
+
+	if (held == 0)
+		return err_set(err, ERR_UNAVAILABLE, "the blob was here, and has gone again");
+	if (held == 1)
+		blob_serve(call, place, &blob);
+	return held < 0 ? -1 : 0;
+}
+
 void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 {
 	struct mirror_wish wish = {
@@ -180,6 +200,8 @@ void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 		return;
 	}
 	result = blob_check(call, &wish, stored, &err);
+	if (result == 1 && blob_has_no_stage(mirror_visit_of(call)->task))
+		result = blob_serve_fetched(call, place, &err);
 	if (result < 0)
 		mirror_refuse(call, place, &err);
 	else if (result == 1)

@@ -277,6 +277,18 @@ static int fill_keep(struct fill *fill, struct err *err)
 	return 0;
 }
 
+/* Whether it was fetched since who asks for it has looked. 1, 0, -1. */
+static int fill_find_held(const struct mirror_task *task, struct repository_item *out,
+			  struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(task->mirror->options.store, META_READ, &meta, err) < 0)
+		return -1;
+	return repository_find(meta, str_of(task->place.key), REPOSITORY_BLOB, &task->digest, out,
+			       err);
+}
+
 static int fill_open_stage(struct mirror_task *task, struct err *err)
 {
 	int dirfd = store_dirfd(task->mirror->options.store, STORE_TMP);
@@ -289,8 +301,11 @@ int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct 
 {
 	struct fill fill = {.sink = {fill_write}, .hand = hand, .task = task};
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
-	int result;
+	struct repository_item item;
+	int result = fill_find_held(task, &item, err);
 
+	if (result != 0) /* nothing is staged: it is served from the store */
+		return result < 0 ? -1 : 0;
 	if (fill_open_stage(task, err) < 0 ||
 	    blob_writer_open(hand->mirror->options.store, &writer, err) < 0)
 		return -1;
@@ -323,9 +338,14 @@ int mirror_check_blob(struct mirror_hand *hand, struct mirror_task *task, struct
 	auto_http_reply struct http_reply reply = {0};
 	AUTO(lease) struct lease *lease = NULL;
 	struct blob_info info;
+	struct repository_item item;
 	uint64_t size;
-	int found;
+	int found = fill_find_held(task, &item, err);
 
+	if (found == 1)
+		atomic_store(&task->size, item.size);
+	if (found != 0)
+		return found < 0 ? -1 : 0;
 	if (mirror_ask(hand, &request, &reply, err) < 0)
 		return check_failed(&reply, err);
 	if (!range_parse_number(http_header(&reply, "Content-Length"), &size))
