@@ -131,15 +131,16 @@ static void door_v2_challenge(const struct door_v2 *visit, struct http_response 
 	http_add_header(out, "WWW-Authenticate", buf_str(&text));
 }
 
-static void door_v2_refuse(const struct door_v2 *visit, struct str name,
-			   enum door_v2_verdict verdict, struct http_response *out)
+/* The name is said as it was asked for: its owner would tell whether there is one of ours. */
+static void door_v2_refuse(const struct door_v2 *visit, enum door_v2_verdict verdict,
+			   struct http_response *out)
 {
 	const struct visitor *visitor = &visit->visitor;
 	const char *actions = door_v2_actions(visit->call.path.action);
 
 	if (verdict == DOOR_V2_DENIED) {
 		v2_refuse(out, 403, V2_DENIED, "%s has no scope for that: %s of " STR_FMT,
-			  visitor->who.token_id, actions, STR_ARG(name));
+			  visitor->who.token_id, actions, STR_ARG(visit->call.path.repository));
 		return;
 	}
 	door_v2_challenge(visit, out, visitor->narrowed ? "insufficient_scope" : NULL);
@@ -165,7 +166,7 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 	verdict = door_v2_judge_call(visit, name);
 	if (verdict == DOOR_V2_YES)
 		return true;
-	door_v2_refuse(visit, name, verdict, out);
+	door_v2_refuse(visit, verdict, out);
 	return false;
 }
 

@@ -27,9 +27,9 @@ same "and nothing in what it gets right" "$(found ok)" "$(printf '%s\n' "${right
 "$here/conformance.py" --url "http://$registry" --algorithm sha512 --only "an upload by POST and PUT" --only "an image is" >"$work/known" || true
 holds "sha512 is none of its strengths" "$(cat "$work/known")" '^FAILED: .*\(sha512\)'
 
-# hearth gets all of it right, and stands before a registry as if it were it.
-jq -n --arg url "http://$registry" '{registry: {anonymous: ["open-*"]}, mirror: {upstreams: {"up.example": {url: $url}}}}' \
-	>"$work/hearth.json"
+# hearth gets all of it right, and stands before a registry as if it were it; also by default, where a name is not its own.
+jq -n --arg url "http://$registry" '{registry: {anonymous: ["open-*"]},
+	mirror: {upstreams: {"up.example": {url: $url}}, default: "up.example"}}' >"$work/hearth.json"
 start_daemon --config "$work/hearth.json"
 passes() # SENTENCE ARGUMENT...: all of the checks
 {
