@@ -173,6 +173,7 @@ static bool door_v2_check(struct door_v2 *visit, struct http_response *out)
 bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct http_request *request,
 		   struct http_terms *terms, struct http_response *out)
 {
+	v2_add_version(out); /* of a refusal */
 	visit->daemon = daemon;
 	visit->call = (struct v2_call){
 		.v2 = &daemon->v2, .request = request, .may = door_v2_may, .may_ctx = visit};

@@ -97,9 +97,14 @@ struct str v2_name(struct v2_call *call)
 	return call->owner == V2_OURS ? call->path.repository : str_of(call->place.key);
 }
 
+void v2_add_version(struct http_response *out)
+{
+	http_add_header(out, "Docker-Distribution-Api-Version", STR("registry/2.0"));
+}
+
 void v2_answer(struct v2_call *call)
 {
-	http_add_header(call->response, "Docker-Distribution-Api-Version", STR("registry/2.0"));
+	v2_add_version(call->response);
 	(void)v2_name(call);
 	if (call->owner == V2_UPSTREAMS)
 		v2_mirror_answer(call, &call->place);

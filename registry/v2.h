@@ -65,6 +65,9 @@ struct str v2_name(struct v2_call *call);
 /* How the body is taken, and whether the answer may take its time. */
 void v2_terms(const struct v2_call *call, struct http_terms *out);
 
+/* By which clients know this API: in each answer, also where nobody knows who asks. */
+void v2_add_version(struct http_response *out);
+
 /* Make the answer, or leave what it waits for. */
 void v2_answer(struct v2_call *call);
 

@@ -26,6 +26,7 @@ export REGISTRY_AUTH_FILE=$work/auth.json DOCKER_CONFIG=$work/docker
 said=$(v2 "")
 holds "a ping asks for a token" "$said" '^HTTP/1.1 401'
 holds "and says where there is one" "$said" "^WWW-Authenticate: Bearer realm=\"https://$host/v2/token\",service=\"hearth\"$"
+holds "old clients know by this that it is a registry" "$said" '^Docker-Distribution-Api-Version: registry/2.0$'
 holds "in the registry's own words" "$(cat "$work/got")" '^\{"errors":\[\{"code":"UNAUTHORIZED","message":"[^"]+","detail":null\}\]\}$'
 same "what is open is pulled by anybody" "$(code open/app/manifests/1)" 200
 same "what is not is not" "$(code closed/app/manifests/1)" 401
