@@ -39,6 +39,19 @@ end
 request = function() return requests[math.random(#requests)] end
 """
 
+# Each request syncs a new agent.
+SYNC = """local threads, number = 0, 0
+setup = function(thread)
+	threads = threads + 1
+	thread:set("id", threads)
+end
+request = function()
+	number = number + 1
+	local slug = string.format("s%d-%d-%d", os.time(), id, number)
+	return wrk.format("POST", "/v1/agents.sync", nil, '{"slug":"' .. slug .. '","system":"' .. slug .. '"}')
+end
+"""
+
 # A bake that takes a core and says so now and then.
 BUSY = "RUN i=0; while :; do i=$((i + 1)); [ $((i % 100000)) -gt 0 ] || echo $i; done"
 
@@ -164,6 +177,11 @@ def serve(bench):
             f"If-None-Match: {answer.headers['ETag']}\r\n\r\n")
     bench.row("1,000 long polls", {"hearth": [daemon.crowd(poll, "hearth_requests_waiting")]},
               ("20 MiB", lambda m: m["hearth"] <= 20), "MiB")
+    script = bench.work / "sync.lua"
+    script.write_text(SYNC)
+    bench.row("agents.sync by 16 clients, durable",
+              rates(bench.turns(max(3, bench.args.runs // 3), hearth=lambda: daemon.wrk(script=script))),
+              ("(no aim)", lambda m: True), "/s")
 
 
 def agents(bench):
