@@ -247,11 +247,7 @@ start_git() # serves $work/git/handbook.git; sets git_port
 	git_port=$(cat "$work/git/port")
 }
 
-<<<<<<< HEAD
 start_daemon() # ARGUMENT...: sets daemon (its pid), url and token; listen may say where
-=======
-start_daemon() # ARGUMENT...: at $listen, or any port; sets daemon (its pid), url and token
->>>>>>> 2c53514 (tests: a registry is soaked, and killed at any moment)
 {
 	: >"$work/daemon.log"
 	setpriv --pdeathsig TERM "$HEARTH" serve --listen "${listen:-127.0.0.1:0}" "$@" 2>"$work/daemon.log" &
