@@ -142,11 +142,19 @@ static void exchange_ask(struct exchange *exchange)
 	atomic_store(&exchange->state, EXCHANGE_ANSWERED);
 }
 
+static void exchange_end_stream(struct exchange *exchange)
+{
+	if (exchange->streams)
+		atomic_fetch_sub(&exchange->server->bodies, 1);
+	exchange->streams = false;
+}
+
 static void exchange_run(struct pool_job *job)
 {
 	struct exchange *exchange = container_of(job, struct exchange, job);
 
 	exchange_ask(exchange);
+	exchange_end_stream(exchange);
 	watch_wake_one(exchange->server->watch, &exchange->waiter);
 	exchange_unref(exchange);
 }
@@ -169,6 +177,7 @@ static void exchange_begin(struct exchange *exchange)
 	exchange_refuse(exchange, ERR_BUSY, "too much is waiting to be done; try again");
 	if (exchange->inlet)
 		inlet_abandon(exchange->inlet);
+	exchange_end_stream(exchange);
 	atomic_store(&exchange->state, EXCHANGE_ANSWERED);
 	exchange_unref(exchange);
 }
@@ -237,6 +246,9 @@ static void exchange_begin_stream(struct exchange *exchange)
 	if (!exchange->inlet)
 		abort();
 	inlet_init(exchange->inlet, exchange_has_room, exchange);
+	exchange->streams = true;
+	if (atomic_fetch_add(&exchange->server->bodies, 1) < SERVER_BODIES_MAX)
+		inlet_begin(exchange->inlet); /* a thread is free for it */
 	exchange->request.stream = &exchange->inlet->source;
 	exchange->terms.blocks = true;
 	exchange_begin(exchange);

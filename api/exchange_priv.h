@@ -29,6 +29,7 @@ struct server {
 	size_t door_count;
 	char said[256]; /* libmicrohttpd's own message, while a listener is started */
 	atomic_size_t requests;
+	atomic_size_t bodies;  /* that stream, or wait for a thread */
 	atomic_size_t sending; /* answers that stream */
 	atomic_bool draining;
 	struct lock lock;
@@ -62,7 +63,8 @@ struct exchange {
 	struct feed feed;    /* of a streamed answer */
 	size_t block;        /* the bytes of it that are in memory at one time */
 	uint64_t mark;
-	size_t came; /* bytes of the body that nobody kept, or that came since the last deadline */
+	size_t came;  /* bytes of the body that nobody kept, or that came since the last deadline */
+	bool streams; /* it is among the server's bodies */
 	bool refused;
 	bool sent;
 	atomic_int state;

@@ -69,6 +69,13 @@ void inlet_done(struct inlet *inlet)
 	free(inlet->bytes);
 }
 
+void inlet_begin(struct inlet *inlet)
+{
+	lock_take(&inlet->lock);
+	inlet->begun = true;
+	lock_drop(&inlet->lock);
+}
+
 static void inlet_copy_locked(struct inlet *inlet, struct str bytes) REQUIRES(inlet->lock)
 {
 	size_t at = (inlet->head + inlet->used) % INLET_BYTES;

@@ -3,11 +3,11 @@
  * inlet.h - a body between the thread that receives it, which must not wait,
  * and the one that reads it, which may.
  *
- * At most INLET_BYTES of it are in memory, and nothing before the first read: what
- * does not fit stays with the client, until `room` is called because something was
- * read. The reader sleeps until INLET_PIECE of it are there, or the rest, since to
- * wake it for each packet would cost more than to copy one. It gets all that came
- * before it hears of a failure.
+ * At most INLET_BYTES of it are in memory, and nothing before inlet_begin() or the
+ * first read: what does not fit stays with the client, until `room` is called
+ * because something was read. The reader sleeps until INLET_PIECE of it are there, or the rest,
+ * since to wake it for each packet would cost more than to copy one. It gets all that came before
+ * it hears of a failure.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct inlet {
 	size_t head;
 	size_t used;
 	size_t lent;    /* of used: what the reader still looks at */
-	bool begun;     /* somebody reads */
+	bool begun;     /* somebody reads, or is about to */
 	bool full;      /* the writer waits for room */
 	bool finished;  /* all of it was offered */
 	bool abandoned; /* nobody reads any more */
@@ -39,6 +39,9 @@ struct inlet {
 
 void inlet_init(struct inlet *inlet, void (*room)(struct inlet *inlet), void *ctx);
 void inlet_done(struct inlet *inlet);
+
+/* Somebody is about to read. */
+void inlet_begin(struct inlet *inlet);
 
 /*
  * Returns how much was taken; if not all, room is called before more can be.
