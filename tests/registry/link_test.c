@@ -33,7 +33,9 @@ static void the_next_page_is_found(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(the_next_page_is_found)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_next_page_is_found),
+	};
 
 	return cmocka_run_group_tests_name("registry/link", tests, NULL, NULL);
 }
