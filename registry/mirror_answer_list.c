@@ -3,7 +3,6 @@
  */
 #include "registry/mirror_answer_priv.h"
 
-#include "layers/base/clock.h"
 #include "registry/v2_page.h"
 
 #define LIST_TAGS "tags"
@@ -14,14 +13,12 @@ static int list_find(const struct v2_call *call, const struct mirror_wish *wish,
 {
 	AUTO(meta) struct meta *meta = NULL;
 	int64_t at_ms = 0;
-	int64_t age_ms;
 	int found;
 
 	if (meta_begin(call->v2->store, META_READ, &meta, err) < 0)
 		return -1;
 	found = mirror_record_find_list(meta, wish->place->key, wish->name, out, &at_ms, err);
-	age_ms = clock_now_ms() - at_ms;
-	*out_fresh = age_ms >= 0 && age_ms < wish->place->upstream->tag_ttl_ms;
+	*out_fresh = mirror_is_fresh(wish->place, at_ms);
 	return found;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/mirror_answer_priv.h"
 
-#include "layers/base/clock.h"
 #include "layers/blob.h"
 #include "layers/use.h"
 #include "registry/repository.h"
@@ -19,7 +18,6 @@ static int held_find_tag(struct meta *meta, const struct v2_path *path,
 			 const struct mirror_place *place, struct held *out, struct err *err)
 {
 	struct mirror_tag tag;
-	int64_t age_ms;
 	int found;
 
 	if (path->by_digest) {
@@ -30,9 +28,8 @@ static int held_find_tag(struct meta *meta, const struct v2_path *path,
 	found = mirror_record_find_tag(meta, place->key, path->reference, &tag, err);
 	if (found <= 0)
 		return found;
-	age_ms = clock_now_ms() - tag.checked_ms;
 	out->digest = tag.digest;
-	out->fresh = age_ms >= 0 && age_ms < place->upstream->tag_ttl_ms;
+	out->fresh = mirror_is_fresh(place, tag.checked_ms);
 	return 1;
 }
 

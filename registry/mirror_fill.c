@@ -281,12 +281,7 @@ static int fill_keep(struct fill *fill, struct err *err)
 static int fill_find_held(const struct mirror_task *task, struct repository_item *out,
 			  struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
-
-	if (meta_begin(task->mirror->options.store, META_READ, &meta, err) < 0)
-		return -1;
-	return repository_find(meta, str_of(task->place.key), REPOSITORY_BLOB, &task->digest, out,
-			       err);
+	return mirror_holds(task->mirror, &task->place, REPOSITORY_BLOB, &task->digest, out, err);
 }
 
 static int fill_open_stage(struct mirror_task *task, struct err *err)

@@ -92,6 +92,22 @@ static int list_keep(struct mirror_hand *hand, struct str what, json_t *list, st
 	return meta_commit(steal_ptr(&meta), err);
 }
 
+/* Whether it came since its asker looked. 1, 0 or -1. */
+static int list_is_here(struct mirror_hand *hand, struct err *err)
+{
+	const struct mirror_task *task = hand->task;
+	AUTO(meta) struct meta *meta = NULL;
+	AUTO(json) json_t *list = NULL;
+	int64_t at_ms = 0;
+	int found;
+
+	if (meta_begin(hand->mirror->options.store, META_READ, &meta, err) < 0)
+		return -1;
+	found = mirror_record_find_list(meta, task->place.key, str_of(task->name), &list, &at_ms,
+					err);
+	return found == 1 ? mirror_is_fresh(&task->place, at_ms) : found;
+}
+
 static json_t *list_new(void)
 {
 	json_t *list = json_array();
@@ -138,7 +154,10 @@ int mirror_fetch_tags(struct mirror_hand *hand, struct mirror_task *task, struct
 	auto_http_reply struct http_reply reply = {0};
 	AUTO(json) json_t *tags = list_new();
 	AUTO(json) json_t *sorted = NULL;
+	int here = list_is_here(hand, err);
 
+	if (here != 0)
+		return here < 0 ? -1 : 0;
 	if (list_fetch(hand, &question, tags, &reply, err) < 0)
 		return -1;
 	sorted = list_sort_tags(tags);
@@ -166,7 +185,10 @@ int mirror_fetch_referrers(struct mirror_hand *hand, struct mirror_task *task, s
 					       MEDIA_OCI_INDEX ", */*"};
 	auto_http_reply struct http_reply reply = {0};
 	AUTO(json) json_t *list = list_new();
+	int here = list_is_here(hand, err);
 
+	if (here != 0)
+		return here < 0 ? -1 : 0;
 	if (list_fetch(hand, &question, list, &reply, err) < 0) {
 		bool unknown = reply.status >= 400 && reply.status < 500 &&
 			       !retry_status(reply.status) && err->kind != ERR_UNAUTHORIZED &&

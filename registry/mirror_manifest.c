@@ -152,7 +152,12 @@ static int document_keep(struct mirror_hand *hand, const struct mirror_document 
 int mirror_fetch_manifest(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
 	AUTO(mirror_document) struct mirror_document document = {.text = BUF_INIT(MANIFEST_MAX)};
+	struct repository_item item;
+	int held = mirror_holds(hand->mirror, &task->place, REPOSITORY_MANIFEST, &task->digest,
+				&item, err);
 
+	if (held != 0)
+		return held < 0 ? -1 : 0;
 	if (document_fetch(hand, task->name, &task->digest, &document, err) < 0)
 		return -1;
 	return document_keep(hand, &document, err);
@@ -160,8 +165,9 @@ int mirror_fetch_manifest(struct mirror_hand *hand, struct mirror_task *task, st
 
 /* Tags */
 
-/* What it stood for, if that is here. 1, 0 or -1. */
-static int tag_find_held(struct mirror_hand *hand, struct digest *out, struct err *err)
+/* What it stood for, if that is here; out_fresh: and does still. 1, 0 or -1. */
+static int tag_find_held(struct mirror_hand *hand, struct digest *out, bool *out_fresh,
+			 struct err *err)
 {
 	const struct mirror_task *task = hand->task;
 	struct repository_item item;
@@ -175,8 +181,10 @@ static int tag_find_held(struct mirror_hand *hand, struct digest *out, struct er
 	if (found == 1)
 		found = repository_find(meta, str_of(task->place.key), REPOSITORY_MANIFEST,
 					&tag.digest, &item, err);
-	if (found == 1)
+	if (found == 1) {
 		*out = tag.digest;
+		*out_fresh = mirror_is_fresh(&task->place, tag.checked_ms);
+	}
 	return found;
 }
 
@@ -257,10 +265,15 @@ int mirror_fetch_tag(struct mirror_hand *hand, struct mirror_task *task, struct 
 {
 	struct digest held;
 	struct err why = {0};
-	int result = tag_find_held(hand, &held, err);
+	bool fresh = false;
+	int result = tag_find_held(hand, &held, &fresh, err);
 
 	if (result < 0)
 		return -1;
+	if (fresh) {
+		task->digest = held;
+		return 0;
+	}
 	if (result == 1) {
 		result = tag_renew(hand, &held, &task->digest, &why);
 		if (result == 1)

@@ -19,6 +19,7 @@
 #include "registry/mirror_record_priv.h"
 #include "registry/mirror_upstream_priv.h"
 #include "registry/remote_priv.h"
+#include "registry/repository.h"
 
 #include <stdatomic.h>
 
@@ -155,6 +156,17 @@ static inline bool mirror_is_done(const struct mirror_task *task)
 
 /* Wake who waits for the task. */
 void mirror_tell(const struct mirror_task *task);
+
+/*
+ * mirror_hold.c: whether a place holds this, bytes and leave. 1, 0 or -1. A task
+ * looks once more before it asks: it may have come since its asker looked.
+ */
+int mirror_holds(const struct mirror *mirror, const struct mirror_place *place,
+		 enum repository_kind kind, const struct digest *digest,
+		 struct repository_item *out, struct err *err) MUST_CHECK;
+
+/* Whether what was said then holds still: 1 it is within the upstream's tag_ttl_ms. */
+bool mirror_is_fresh(const struct mirror_place *place, int64_t checked_ms);
 
 /* mirror_ask.c: a request to the upstream of this hand's task. 0 for a 2xx alone. */
 int mirror_ask(struct mirror_hand *hand, const struct remote_request *request,

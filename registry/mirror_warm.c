@@ -92,6 +92,8 @@ static int warm_collect(struct warming *warming, struct mirror_task **slot, stru
 		return 0;
 	if (warm_await(task, warming->spec->cancel, err) < 0)
 		return -1;
+	if (task->fd < 0)
+		return 0; /* it came for somebody else */
 	warming->result->fetched++;
 	warming->result->fetched_bytes += atomic_load(&task->size);
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a request means, and what is asked of him how often. */
-#include "registry/mirror.h"
+#include "registry/mirror_priv.h"
 #include "registry/repository.h"
 #include "tests/registry/mirror_bench.h"
 
+#include <sched.h>
 #include <string.h>
 
 /* Routes */
@@ -256,6 +257,41 @@ static void then_one_head_says_that_it_still_is_the_same(void **state)
 	assert_int_equal(atomic_load(&bench->heads), 2);
 }
 
+/* Who has looked in vain, a moment before it came, is a new asker of it a moment later. */
+static void check_is_not_asked_for(struct mirror_bench *bench, enum mirror_kind kind,
+				   const char *name)
+{
+	struct mirror_place place;
+	struct mirror_wish wish = {.kind = kind, .place = &place, .name = str_of(name)};
+	AUTO(mirror_task) struct mirror_task *task = NULL;
+	struct digest digest;
+	struct err err = {0};
+
+	check_ok(route(bench, BENCH_UP "/acme/tool", "", &place, &err), &err);
+	if (digest_parse(str_of(name), &digest, &err) == 0)
+		wish.digest = &digest;
+	check_ok(mirror_start(bench->mirror, &wish, &task, &err), &err);
+	while (!mirror_is_done(task))
+		(void)sched_yield();
+	check_ok(task->result, &task->err);
+}
+
+static void what_came_meanwhile_is_not_asked_for_again(void **state)
+{
+	struct mirror_bench *bench = *state;
+	char path[512];
+
+	mirror_bench_open(bench, upstream_serves, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(
+		mirror_bench_status(bench, mirror_bench_path("blobs", bench->blob_name, path)),
+		200);
+	check_is_not_asked_for(bench, MIRROR_TAG, "1.0");
+	check_is_not_asked_for(bench, MIRROR_MANIFEST, bench->manifest_name);
+	check_is_not_asked_for(bench, MIRROR_FILL, bench->blob_name);
+	assert_int_equal(atomic_load(&bench->server.requests), 2);
+}
+
 static void digests_are_asked_for_once(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -293,6 +329,7 @@ int main(void)
 		TEST(an_upstream_is_given_once),
 		TEST(a_tag_is_asked_for_once_in_its_time),
 		TEST(then_one_head_says_that_it_still_is_the_same),
+		TEST(what_came_meanwhile_is_not_asked_for_again),
 		TEST(digests_are_asked_for_once),
 	};
 
