@@ -63,16 +63,6 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	return 0;
 }
 
-bool mirror_upstream_is_left_alone(struct mirror_upstream *upstream)
-{
-	bool alone;
-
-	lock_take(&upstream->lock);
-	alone = clock_monotonic_ms() < upstream->until_ms;
-	lock_drop(&upstream->lock);
-	return alone;
-}
-
 static int upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe, struct err *err)
 	REQUIRES(upstream->lock);
 static int upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe, struct err *err)

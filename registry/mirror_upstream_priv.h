@@ -63,7 +63,6 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
  */
 int mirror_upstream_admit(struct mirror_upstream *upstream, bool *out_probe, struct err *err)
 	MUST_CHECK;
-bool mirror_upstream_is_left_alone(struct mirror_upstream *upstream);
 
 /* Seconds after which a client may come again, at least 1. */
 int64_t mirror_upstream_retry_s(struct mirror_upstream *upstream);

@@ -410,7 +410,6 @@ int uploads_append(struct uploads_session *session, struct source *from, uint64_
 		   struct err *err)
 {
 	struct str bytes;
-
 	int more;
 
 	while ((more = from->read(from, &bytes, err)) == 1) {

@@ -7,14 +7,14 @@
 #include "registry/repository.h"
 #include "registry/v2_upload.h"
 
-struct mount {
+struct v2_mount {
 	struct v2_call *call;
 	struct meta *meta;
 	struct digest digest;
 };
 
 /* Whether who asks may read the blob there: 1, 0, -1. */
-static int mount_is_from(const struct mount *mount, struct str repository, struct err *err)
+static int v2_mount_is_from(const struct v2_mount *mount, struct str repository, struct err *err)
 {
 	const struct v2_call *call = mount->call;
 	struct repository_item item;
@@ -26,39 +26,39 @@ static int mount_is_from(const struct mount *mount, struct str repository, struc
 			       err);
 }
 
-static int mount_find_anywhere(const struct mount *mount, struct err *err)
+static int v2_mount_find_anywhere(const struct v2_mount *mount, struct err *err)
 {
 	char name[REPOSITORY_NAME_MAX + 1] = "";
-	int found = mount_is_from(mount, mount->call->path.repository, err);
+	int found = v2_mount_is_from(mount, mount->call->path.repository, err);
 
 	for (size_t i = 0; found == 0 && i < V2_MOUNT_NAMES_MAX; i++) {
 		int more = repository_next_name(mount->meta, name, err);
 
 		if (more <= 0)
 			return more;
-		found = mount_is_from(mount, str_of(name), err);
+		found = v2_mount_is_from(mount, str_of(name), err);
 	}
 	return found;
 }
 
 /* 1 a repository gives it, 0 none does, -1. */
-static int mount_find(const struct mount *mount, struct err *err)
+static int v2_mount_find(const struct v2_mount *mount, struct err *err)
 {
 	struct str from;
 
 	if (!v2_path_find(mount->call->request, STR("from"), &from))
-		return mount_find_anywhere(mount, err);
-	return v2_path_is_name(from) ? mount_is_from(mount, from, err) : 0;
+		return v2_mount_find_anywhere(mount, err);
+	return v2_path_is_name(from) ? v2_mount_is_from(mount, from, err) : 0;
 }
 
-static int mount_try(struct v2_call *call, const struct digest *digest, struct err *err)
+static int v2_mount_try(struct v2_call *call, const struct digest *digest, struct err *err)
 {
-	struct mount mount = {.call = call, .digest = *digest};
+	struct v2_mount mount = {.call = call, .digest = *digest};
 	int found;
 
 	if (meta_begin(call->v2->store, META_READ, &mount.meta, err) < 0)
 		return -1;
-	found = mount_find(&mount, err);
+	found = v2_mount_find(&mount, err);
 	meta_abort(mount.meta);
 	if (found <= 0)
 		return found;
@@ -75,7 +75,7 @@ bool v2_mount(struct v2_call *call)
 	if (!v2_path_find(call->request, STR("mount"), &text) ||
 	    digest_parse(text, &digest, &err) < 0)
 		return false;
-	mounted = mount_try(call, &digest, &err);
+	mounted = v2_mount_try(call, &digest, &err);
 	if (mounted < 0)
 		log_warn("blob not mounted why=\"%s\"", err.text);
 	if (mounted == 1)

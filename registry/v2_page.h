@@ -19,7 +19,7 @@ struct v2_page {
 /* -1: the response refuses it. */
 int v2_page_read(const struct v2_call *call, struct v2_page *out) MUST_CHECK;
 
-/* There is more behind `last`. path is the list's own, query what else was asked, "" or "&a=b". */
+/* There is more behind `last`. query is what else was asked for, "" or "&a=b". */
 void v2_page_link(const struct v2_call *call, const struct v2_page *page, struct str last,
 		  struct str query);
 
