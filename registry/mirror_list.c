@@ -8,7 +8,7 @@
 #include "layers/base/clock.h"
 #include "registry/fetch_priv.h"
 #include "registry/link_priv.h"
-#include "registry/v2_path.h"
+#include "registry/transport.h"
 
 #include <stdio.h>
 
@@ -135,7 +135,7 @@ static json_t *list_sort_tags(json_t *tags)
 	for (size_t i = 0; i < count; i++) {
 		const char *tag = json_string_value(json_array_get(tags, i));
 
-		if (tag && v2_path_is_tag(str_of(tag)))
+		if (tag && transport_is_tag(str_of(tag)))
 			sorted[n++] = tag;
 	}
 	qsort(sorted, n, sizeof(*sorted), list_compare);

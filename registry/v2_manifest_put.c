@@ -19,6 +19,7 @@
 #include "registry/holding.h"
 #include "registry/outline.h"
 #include "registry/tagging.h"
+#include "registry/transport.h"
 
 #include <stdio.h>
 
@@ -72,7 +73,7 @@ static void v2_manifest_put_take_tags(struct v2_manifest_put *put)
 
 		if (!str_equal(field->name, STR("tag")))
 			continue;
-		if (!v2_path_is_tag(field->value)) {
+		if (!transport_is_tag(field->value)) {
 			v2_refuse(put->call->response, 400, V2_TAG_INVALID,
 				  "one of the tags can be none");
 			return;

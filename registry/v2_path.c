@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/v2_path.h"
 
+#include "registry/transport.h"
 #include "registry/v2_refuse.h"
 
 #include <stdio.h>
@@ -84,17 +85,6 @@ static bool v2_path_is_word(char c)
 	return v2_path_is_alnum(c) || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool v2_path_is_tag(struct str text)
-{
-	if (text.len == 0 || text.len > V2_TAG_MAX || !v2_path_is_word(text.ptr[0]))
-		return false;
-	for (size_t i = 1; i < text.len; i++) {
-		if (!v2_path_is_word(text.ptr[i]) && text.ptr[i] != '.' && text.ptr[i] != '-')
-			return false;
-	}
-	return true;
-}
-
 /* "docker.io", "127.0.0.1:5000", "[::1]:5000": no more is known of it here. */
 static bool v2_path_is_host(struct str text)
 {
@@ -127,25 +117,25 @@ bool v2_path_find(const struct http_request *request, struct str name, struct st
 	return false;
 }
 
-/* What a kind's path ends with, and the methods that it knows. */
-struct v2_form {
+/* The methods that a kind knows, and what one must be allowed to for each. */
+struct v2_path_methods {
 	const char *allow;
 	enum v2_action actions[HTTP_OPTIONS + 1]; /* V2_NOTHING: not known */
 };
 
-#define V2_FORM_READ(action) [HTTP_GET] = (action), [HTTP_HEAD] = (action)
+#define V2_PATH_READ(action) [HTTP_GET] = (action), [HTTP_HEAD] = (action)
 
-static const struct v2_form v2_path_forms[V2_KINDS] = {
+static const struct v2_path_methods v2_path_methods[V2_KINDS] = {
 	[V2_PING] = {"GET, HEAD", {V2_NOTHING}},
-	[V2_CATALOG] = {"GET, HEAD", {V2_FORM_READ(V2_LIST)}},
-	[V2_TAGS] = {"GET, HEAD", {V2_FORM_READ(V2_PULL)}},
-	[V2_REFERRERS] = {"GET, HEAD", {V2_FORM_READ(V2_PULL)}},
-	[V2_BLOB] = {"GET, HEAD, DELETE", {V2_FORM_READ(V2_PULL), [HTTP_DELETE] = V2_DELETE}},
+	[V2_CATALOG] = {"GET, HEAD", {V2_PATH_READ(V2_LIST)}},
+	[V2_TAGS] = {"GET, HEAD", {V2_PATH_READ(V2_PULL)}},
+	[V2_REFERRERS] = {"GET, HEAD", {V2_PATH_READ(V2_PULL)}},
+	[V2_BLOB] = {"GET, HEAD, DELETE", {V2_PATH_READ(V2_PULL), [HTTP_DELETE] = V2_DELETE}},
 	[V2_MANIFEST] = {"GET, HEAD, PUT, DELETE",
-			 {V2_FORM_READ(V2_PULL), [HTTP_PUT] = V2_PUSH, [HTTP_DELETE] = V2_DELETE}},
+			 {V2_PATH_READ(V2_PULL), [HTTP_PUT] = V2_PUSH, [HTTP_DELETE] = V2_DELETE}},
 	[V2_UPLOADS] = {"POST", {[HTTP_POST] = V2_PUSH}},
 	[V2_UPLOAD] = {"GET, HEAD, PATCH, PUT, DELETE",
-		       {V2_FORM_READ(V2_PUSH), [HTTP_PATCH] = V2_PUSH, [HTTP_PUT] = V2_PUSH,
+		       {V2_PATH_READ(V2_PUSH), [HTTP_PATCH] = V2_PUSH, [HTTP_PUT] = V2_PUSH,
 			[HTTP_DELETE] = V2_PUSH}},
 };
 
@@ -190,15 +180,15 @@ static bool v2_path_split(struct str path, struct v2_path *out)
 static int v2_path_check_method(const struct http_request *request, struct v2_path *path,
 				struct http_response *refusal)
 {
-	const struct v2_form *form = &v2_path_forms[path->kind];
+	const struct v2_path_methods *known = &v2_path_methods[path->kind];
 	bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
 
-	path->action = form->actions[request->method];
+	path->action = known->actions[request->method];
 	path->heads = request->method == HTTP_HEAD;
 	if (path->action != V2_NOTHING || (path->kind == V2_PING && reads))
 		return 0;
-	http_add_header(refusal, "Allow", str_of(form->allow));
-	v2_refuse(refusal, 405, V2_UNSUPPORTED, "this is asked for by %s", form->allow);
+	http_add_header(refusal, "Allow", str_of(known->allow));
+	v2_refuse(refusal, 405, V2_UNSUPPORTED, "this is asked for by %s", known->allow);
 	return -1;
 }
 
@@ -219,7 +209,7 @@ static int v2_path_check_digest(struct v2_path *path, struct http_response *refu
 /* What no manifest can be called, none is; only who puts one hears why. */
 static int v2_path_check_tag(const struct v2_path *path, struct http_response *refusal)
 {
-	if (v2_path_is_tag(path->reference))
+	if (transport_is_tag(path->reference))
 		return 0;
 	if (path->action == V2_PUSH)
 		v2_refuse(refusal, 400, V2_TAG_INVALID,

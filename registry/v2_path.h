@@ -68,6 +68,5 @@ int v2_path_parse(const struct http_request *request, struct v2_path *out,
 /* A parameter of the query; the first one where it is given twice. */
 bool v2_path_find(const struct http_request *request, struct str name, struct str *out);
 
-/* The grammars of names and tags. */
+/* The grammar of names; that of tags is transport_is_tag(). */
 bool v2_path_is_name(struct str text);
-bool v2_path_is_tag(struct str text);

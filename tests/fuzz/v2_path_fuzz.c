@@ -5,6 +5,7 @@
  *
  * The input's first byte is the method; then come the path and, behind a NUL, ns.
  */
+#include "registry/transport.h"
 #include "registry/v2_path.h"
 
 #include <stdint.h>
@@ -28,7 +29,7 @@ static void check_path(struct str all, const struct v2_path *path)
 		abort();
 	if (named && !v2_path_is_name(path->repository))
 		abort();
-	if (path->kind == V2_MANIFEST && !path->by_digest && !v2_path_is_tag(path->reference))
+	if (path->kind == V2_MANIFEST && !path->by_digest && !transport_is_tag(path->reference))
 		abort();
 }
 

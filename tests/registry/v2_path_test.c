@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/transport.h"
 #include "registry/v2_path.h"
 #include "tests/check.h"
 
@@ -154,11 +155,11 @@ static void names_and_tags_have_their_lengths(void **state)
 	memset(text, 'a', sizeof(text));
 	assert_true(v2_path_is_name((struct str){text, V2_NAME_MAX}));
 	assert_false(v2_path_is_name((struct str){text, V2_NAME_MAX + 1}));
-	assert_true(v2_path_is_tag((struct str){text, V2_TAG_MAX}));
-	assert_false(v2_path_is_tag((struct str){text, V2_TAG_MAX + 1}));
+	assert_true(transport_is_tag((struct str){text, V2_TAG_MAX}));
+	assert_false(transport_is_tag((struct str){text, V2_TAG_MAX + 1}));
 	assert_true(v2_path_is_name(STR("a-b__c.d---e_f/0")));
-	assert_true(v2_path_is_tag(STR("_A.b-c")));
-	assert_false(v2_path_is_tag(STR("a+b")));
+	assert_true(transport_is_tag(STR("_A.b-c")));
+	assert_false(transport_is_tag(STR("a+b")));
 }
 
 static void the_method_that_fits_is_said(void **state)
