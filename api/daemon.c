@@ -337,7 +337,8 @@ static int daemon_run(struct cli *cli, struct err *err)
 	metrics_add_source(daemon.metrics, plane_metrics, &plane);
 	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
 	    server_new(&options, &daemon.server, err) < 0 ||
-	    upstreams_open(cli, daemon.store, daemon.server, &daemon.v2.mirror, err) < 0 ||
+	    upstreams_open(cli, daemon.store, daemon.server, uploads_vacancy(daemon.v2.uploads),
+			   &daemon.v2.mirror, err) < 0 ||
 	    daemon_start_gzipper(&daemon, err) < 0 ||
 	    plane_start(&plane, cli, daemon.store, daemon.server, &daemon.v2, err) < 0)
 		return -1;

@@ -36,7 +36,7 @@ static void upstreams_describe(const struct config *config, const struct config_
 }
 
 int upstreams_open(const struct cli *cli, struct store *store, struct server *server,
-		   struct mirror **out, struct err *err)
+		   struct vacancy *vacancy, struct mirror **out, struct err *err)
 {
 	const struct config *config = &cli->config;
 	auto_free struct mirror_upstream_spec *specs =
@@ -49,6 +49,7 @@ int upstreams_open(const struct cli *cli, struct store *store, struct server *se
 		.login = upstreams_log_in,
 		.wake = upstreams_wake,
 		.wake_ctx = server,
+		.vacancy = vacancy,
 	};
 
 	if (!specs)

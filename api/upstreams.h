@@ -9,9 +9,9 @@
 #include "api/server.h"
 #include "registry/mirror.h"
 
-/* NULL where no upstream is configured. The cli, the store and the server outlive it. */
+/* NULL where no upstream is configured. The others outlive it. */
 int upstreams_open(const struct cli *cli, struct store *store, struct server *server,
-		   struct mirror **out, struct err *err) MUST_CHECK;
+		   struct vacancy *vacancy, struct mirror **out, struct err *err) MUST_CHECK;
 
 /* A metrics_source_fn. ctx is the mirror. */
 int upstreams_metrics(void *ctx, struct buf *page, struct err *err) MUST_CHECK;

@@ -30,6 +30,7 @@
 #include "registry/credentials.h"
 #include "registry/mirror_upstream.h"
 #include "registry/reference.h"
+#include "registry/vacancy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,7 +54,8 @@ struct mirror_options {
 	void *login_ctx;
 	void (*wake)(void *ctx, uint64_t topic); /* who waits for it (layers/base/http.h) */
 	void *wake_ctx;
-	int stall_ms; /* these are 0 for the defaults */
+	struct vacancy *vacancy; /* is asked for room; or NULL */
+	int stall_ms;            /* these are 0 for the defaults */
 	int retry_base_ms;
 	int back_off_ms;
 };

@@ -7,14 +7,18 @@ static bool ask_is_its_fault(const struct err *why)
 	return why->kind == ERR_REMOTE || why->kind == ERR_TIMEOUT || why->kind == ERR_BUSY;
 }
 
-/* No answer, or one whose body broke: that one is no silence. */
-static int ask_failed(struct mirror_hand *hand, struct http_reply *reply, const struct err *why)
+/*
+ * No answer, or one whose body broke: that one is no silence. Nor is it the
+ * upstream's where the host that it sent us to does not answer.
+ */
+static int ask_failed(struct mirror_hand *hand, struct http_reply *reply, bool strayed,
+		      const struct err *why)
 {
 	bool begun = reply->status == 200 || reply->status == 206;
 
 	if (!begun)
 		reply->status = 0; /* what there is was a challenge */
-	hand->silent = !begun && ask_is_its_fault(why);
+	hand->silent = !begun && !strayed && ask_is_its_fault(why);
 	atomic_fetch_add(&hand->task->place.upstream->counts.errors, 1);
 	return -1;
 }
@@ -32,7 +36,7 @@ int mirror_ask(struct mirror_hand *hand, const struct remote_request *request,
 	atomic_fetch_add(&upstream->counts.asked, 1);
 	if (remote_try(remote, hand->http, request, reply, &strayed, err) < 0) {
 		(void)err_ctx(err, "%s", upstream->host);
-		return ask_failed(hand, reply, err);
+		return ask_failed(hand, reply, strayed, err);
 	}
 	if (reply->status < 200 || reply->status >= 300) {
 		(void)remote_refused(remote, reply, what, err);

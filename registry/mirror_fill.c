@@ -27,7 +27,8 @@
 #include "layers/base/log.h"
 
 #define MIRROR_HELD_BACK ((uint64_t)64 * 1024)
-#define MIRROR_TELL_MS 5 /* between two words to those who wait */
+#define MIRROR_AHEAD ((uint64_t)8 * 1024 * 1024) /* room that is asked for at a time */
+#define MIRROR_TELL_MS 5                         /* between two words to those who wait */
 
 struct fill {
 	struct sink sink;
@@ -37,6 +38,7 @@ struct fill {
 	struct http_reply reply; /* the present answer */
 	uint64_t done;           /* bytes that the file has */
 	uint64_t skip;           /* bytes of this answer that it has already */
+	uint64_t room;           /* bytes that there was room for, when it was asked */
 	bool begun;              /* this answer's headers were judged */
 	bool no_range;           /* the upstream cannot continue in the middle */
 	int64_t told_ms;         /* when those who wait heard of it last */
@@ -119,6 +121,24 @@ static int fill_begin(struct fill *fill, struct err *err)
 	return 0;
 }
 
+/* What says nothing of its end, or lies, does not take the disk from all others. */
+static int fill_ask_for_room(struct fill *fill, size_t more, struct err *err)
+{
+	struct vacancy *vacancy = fill->task->mirror->options.vacancy;
+	uint64_t size = atomic_load(&fill->task->size);
+	uint64_t ahead = size == MIRROR_SIZE_UNKNOWN ? MIRROR_AHEAD : size - fill->done;
+
+	if (!vacancy || fill->done + more <= fill->room)
+		return 0;
+	if (ahead < more)
+		ahead = more;
+	/* In its staged file, and in the store. */
+	if (vacancy_look(vacancy, 2 * ahead, err) < 0)
+		return -1;
+	fill->room = fill->done + ahead;
+	return 0;
+}
+
 static int fill_stage(struct fill *fill, struct str bytes, struct err *err)
 {
 	uint64_t at = fill->done;
@@ -162,7 +182,8 @@ static int fill_write(struct sink *sink, struct str bytes, struct err *err)
 	size = atomic_load(&fill->task->size);
 	if (bytes.len > (size == MIRROR_SIZE_UNKNOWN ? MIRROR_BLOB_MAX : size) - fill->done)
 		return err_set(err, ERR_CORRUPT, "a blob of more bytes than its upstream said");
-	if (fill_stage(fill, bytes, err) < 0 || blob_writer_add(fill->writer, bytes, err) < 0)
+	if (fill_ask_for_room(fill, bytes.len, err) < 0 || fill_stage(fill, bytes, err) < 0 ||
+	    blob_writer_add(fill->writer, bytes, err) < 0)
 		return -1;
 	fill->done += bytes.len;
 	atomic_fetch_add(&fill->task->place.upstream->counts.fetched, bytes.len);
@@ -292,7 +313,7 @@ static int fill_open_stage(struct mirror_task *task, struct err *err)
 	return task->fd < 0 ? err_os(err, errno, "stage a blob") : 0;
 }
 
-int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+static int fill_run(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
 	struct fill fill = {.sink = {fill_write}, .hand = hand, .task = task};
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
@@ -311,6 +332,19 @@ int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct 
 		result = fill_keep(&fill, err);
 	if (result < 0)
 		(void)err_ctx(err, "%s", task->name);
+	return result;
+}
+
+int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+{
+	struct vacancy *vacancy = hand->mirror->options.vacancy;
+	int result = fill_run(hand, task, err);
+	struct err ignored;
+
+	/* Whoever asks next may find room. */
+	if (result < 0 && err->kind == ERR_FULL && vacancy &&
+	    vacancy_make(vacancy, 0, &ignored) < 0)
+		log_warn("no room made why=\"%s\"", ignored.text);
 	return result;
 }
 

@@ -99,6 +99,15 @@ int vacancy_make(struct vacancy *vacancy, uint64_t bytes, struct err *err)
 	return vacancy->make ? vacancy_make_any(vacancy, err) : 0;
 }
 
+int vacancy_look(struct vacancy *vacancy, uint64_t bytes, struct err *err)
+{
+	uint64_t room;
+
+	if (vacancy_measure_disk(vacancy, &room, err) < 0)
+		return -1;
+	return room >= vacancy_cost(bytes) ? 0 : vacancy_refuse(vacancy, bytes, err);
+}
+
 int vacancy_ask(struct vacancy *vacancy, uint64_t bytes, struct err *err)
 {
 	uint64_t room;

@@ -42,6 +42,9 @@ void vacancy_done(struct vacancy *vacancy);
 /* Room for so many bytes; some is made where there is none. ERR_FULL. */
 int vacancy_ask(struct vacancy *vacancy, uint64_t bytes, struct err *err) MUST_CHECK;
 
+/* The same, where none may be made: who asks holds some of what is being written. ERR_FULL. */
+int vacancy_look(struct vacancy *vacancy, uint64_t bytes, struct err *err) MUST_CHECK;
+
 /* So many bytes found no room. 1 some was made, and it may be tried again; 0; -1. */
 int vacancy_make(struct vacancy *vacancy, uint64_t bytes, struct err *err) MUST_CHECK;
 

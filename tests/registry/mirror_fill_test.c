@@ -271,6 +271,48 @@ static void a_blob_without_a_length_comes_whole(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 1);
 }
 
+/* No disk has room for that; nothing else of the answer matters. */
+static void says_too_much(void *ctx, const struct standin_request *request)
+{
+	const struct mirror_bench *bench = ctx;
+
+	standin_say(request, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %llu\r\n\r\n",
+		    1ULL << 37);
+	if (strcmp(request->method, "HEAD") != 0)
+		(void)send(request->fd, bench->blob, BENCH_BLOB_SIZE, MSG_NOSIGNAL);
+}
+
+static int makes_no_room(void *ctx, struct err *err)
+{
+	struct mirror_bench *bench = ctx;
+
+	(void)err;
+	atomic_fetch_add(&bench->step, 1);
+	return 0;
+}
+
+static void what_the_disk_has_no_room_for_is_not_begun(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct vacancy vacancy;
+	struct mirror_got got;
+	struct err err = {0};
+
+	mirror_bench_open(bench, says_too_much, NULL);
+	vacancy_init(&vacancy, bench->options.store, makes_no_room, bench);
+	if (vacancy_look(&vacancy, 1ULL << 38, &err) == 0)
+		skip(); /* this one has */
+	bench->options.vacancy = &vacancy;
+	mirror_bench_reopen(bench);
+	ask_blob(bench, HTTP_GET, NULL, &got);
+	assert_true(got.status == 507 || (got.cut && got.len == 0));
+	mirror_got_done(&got);
+	mirror_close(bench->mirror);
+	bench->mirror = NULL;
+	assert_int_equal(atomic_load(&bench->step), 1);
+	vacancy_done(&vacancy);
+}
+
 static void redirects(void *ctx, const struct standin_request *request)
 {
 	const struct mirror_bench *bench = ctx;
@@ -308,6 +350,36 @@ static void a_blob_may_lie_elsewhere(void **state)
 	check_gets_blob(bench);
 	assert_false(atomic_load(&bench->flag));
 	assert_int_equal(atomic_load(&bench->blobs), 1);
+}
+
+/* Blobs lie on a host that is gone; manifests do not. */
+static void redirects_blobs(void *ctx, const struct standin_request *request)
+{
+	if (strstr(request->target, "/blobs/"))
+		redirects(ctx, request);
+	else
+		upstream_serves(ctx, request);
+}
+
+static void hangs_up(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	(void)request;
+}
+
+static void who_is_silent_elsewhere_is_not_the_upstream(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_got got;
+
+	bench->options.back_off_ms = 3600000;
+	mirror_bench_open(bench, redirects_blobs, hangs_up);
+	for (int i = 0; i < 5; i++) {
+		ask_blob(bench, HTTP_GET, NULL, &got);
+		assert_int_equal(got.status, 503);
+		mirror_got_done(&got);
+	}
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
 }
 
 static void encodes(void *ctx, const struct standin_request *request)
@@ -443,7 +515,9 @@ int main(void)
 		TEST(wrong_bytes_are_cut_off_and_not_kept),
 		TEST(a_shorter_blob_is_not_kept),
 		TEST(a_blob_without_a_length_comes_whole),
+		TEST(what_the_disk_has_no_room_for_is_not_begun),
 		TEST(a_blob_may_lie_elsewhere),
+		TEST(who_is_silent_elsewhere_is_not_the_upstream),
 		TEST(an_encoding_that_is_said_is_not_believed),
 		TEST(what_the_store_has_needs_the_upstream_s_leave),
 		TEST(without_that_leave_it_is_not_given),
