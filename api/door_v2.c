@@ -31,6 +31,9 @@ static bool door_v2_asked(struct door_v2 *visit, struct str repository, enum v2_
 
 	if (!visitor->narrowed || scopes_allow(visitor->asked, action, repository))
 		return true;
+	/* Whose token is for the catalogue is told the names of all that he may pull. */
+	if (visit->call.path.action == V2_LIST)
+		return scopes_allow(visitor->asked, V2_LIST, repository);
 	return str_equal(repository, v2_name(&visit->call)) &&
 	       scopes_allow(visitor->asked, action, visit->call.path.repository);
 }
@@ -45,15 +48,17 @@ static enum door_v2_verdict door_v2_judge(struct door_v2 *visit, struct str repo
 
 	if (action == V2_PULL && door_v2_is_open(config, repository))
 		return DOOR_V2_YES;
-	if (action == V2_LIST && config->anonymous.count > 0)
+	if (action == V2_LIST && nobody && config->anonymous.count > 0)
 		return DOOR_V2_YES;
 	/* A ping is how clients find out that there are tokens. */
 	if (action == V2_NOTHING && visit->visitor.narrowed && config->anonymous.count > 0)
 		return DOOR_V2_YES;
 	if (nobody)
 		return DOOR_V2_UNKNOWN;
-	if (action == V2_NOTHING || action == V2_LIST)
+	if (action == V2_NOTHING)
 		return DOOR_V2_YES;
+	if (action == V2_LIST)
+		return door_v2_asked(visit, repository, V2_LIST) ? DOOR_V2_YES : DOOR_V2_NARROWED;
 	if (!door_v2_grants(&visit->visitor, repository, action))
 		return DOOR_V2_DENIED;
 	return door_v2_asked(visit, repository, action) ? DOOR_V2_YES : DOOR_V2_NARROWED;

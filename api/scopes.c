@@ -21,6 +21,8 @@ static enum v2_action scopes_action(struct str word)
 		return V2_PULL;
 	if (str_equal(word, STR("push")))
 		return V2_PUSH;
+	if (str_equal(word, STR("list")))
+		return V2_LIST;
 	return str_equal(word, STR("delete")) ? V2_DELETE : V2_NOTHING;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scopes.h - what a token allows in which repositories: its scopes "pull",
- * "push" and "delete", with or without ":GLOB" (token.h).
+ * "push" and "delete", with or without ":GLOB" (token.h); an access token may
+ * have "list", too (token_flow.h).
  *
  * In a glob, * stands for any bytes, also for none and for /, and ? for one.
  *
@@ -14,7 +15,7 @@
 
 struct scopes;
 
-/* Of a token's array of strings; others than the three are left out. NULL where none is left. */
+/* Of a token's array of strings; others than these are left out. NULL where none is left. */
 struct scopes *scopes_new(const json_t *list);
 
 struct scopes *scopes_ref(struct scopes *scopes);

@@ -40,6 +40,10 @@ static void token_flow_read_scope(struct str text, json_t *scopes)
 	struct str type;
 	size_t end;
 
+	if (str_equal(text, STR("registry:catalog:*"))) {
+		token_flow_add_scope(scopes, "list", STR("*"));
+		return;
+	}
 	(void)str_cut(&name, ':', &type);
 	if (!name.ptr || !str_starts(type, STR("repository")))
 		return;

@@ -7,7 +7,8 @@
  *	POST  grant_type=password&username=&password=&scope=
  *	      grant_type=refresh_token&refresh_token=&scope=
  *
- * A scope is repository:NAME:ACTIONS, and several stand side by side, or with
+ * A scope is repository:NAME:ACTIONS, or registry:catalog:* for the list of all
+ * that the token's owner may pull (kept as list:*), and several stand side by side, or with
  * blanks between them. What is asked for and may not be had, or is unknown here,
  * is no error: it is decided when the token is used. Who shows no token is given
  * one that allows what anybody may; a wrong one is 401.

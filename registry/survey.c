@@ -129,6 +129,21 @@ static int survey_list(struct survey *survey, struct err *err)
 	return more;
 }
 
+/*
+ * A registry that lists to nobody what nobody needs a password for does not ask
+ * who we are, but for a ping. What it says to that does not matter.
+ */
+static int survey_show(struct survey *survey, struct err *err)
+{
+	const struct remote_request request = {
+		.method = HTTP_GET, .name = "", .document = true, .accept = "application/json"};
+	auto_http_reply struct http_reply response = {0};
+
+	if (survey->spec->path.len > 0 || survey->spec->user.len == 0)
+		return 0;
+	return remote_send(survey->remote, survey->http, &request, "a registry", &response, err);
+}
+
 int survey_names(const struct survey_spec *spec, survey_fn *fn, void *ctx, struct err *err)
 {
 	AUTO(survey)
@@ -136,7 +151,7 @@ int survey_names(const struct survey_spec *spec, survey_fn *fn, void *ctx, struc
 
 	if (survey_connect(&survey, err) < 0)
 		return -1;
-	if (survey_list(&survey, err) == 0)
+	if (survey_show(&survey, err) == 0 && survey_list(&survey, err) == 0)
 		return 0;
 	if (spec->path.len > 0)
 		return err_ctx(err, "tags of " STR_FMT "/" STR_FMT, STR_ARG(spec->host),

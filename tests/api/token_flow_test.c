@@ -149,6 +149,53 @@ static void several_scopes_come_side_by_side_or_in_one(void **state)
 	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/_catalog"), 0);
 }
 
+/* Whether a catalogue names it. */
+static bool lists(struct gate *gate, const char *name)
+{
+	auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
+	struct http_request request = {
+		.method = HTTP_GET, .path = STR("/v2/_catalog"), .find_header = gate_find};
+	struct door_v2 visit = {.daemon = NULL};
+	struct http_terms terms;
+	bool named;
+
+	gate_field = gate->field[0] ? gate->field : NULL;
+	assert_true(door_v2_admit(&visit, &gate->daemon, &request, &terms, &response));
+	named = visit.call.may(visit.call.may_ctx, str_of(name), V2_PULL);
+	door_v2_done(&visit, &response);
+	return named;
+}
+
+static void a_token_for_the_catalogue_lists_what_its_owner_may_pull(void **state)
+{
+	struct gate *gate = *state;
+
+	gate->cli.config.anonymous = (struct config_texts){gate->open, 1};
+	assert_int_equal(exchange_scope(gate, "registry:catalog:*"), 0);
+	assert_true(lists(gate, "open/x"));
+	assert_false(lists(gate, "team/app"));
+	gate_login(gate, "pull:team/*", "read");
+	assert_int_equal(exchange_scope(gate, "registry:catalog:*"), 0);
+	assert_true(lists(gate, "open/x"));
+	assert_true(lists(gate, "team/app"));
+	assert_false(lists(gate, "other/app"));
+	assert_int_equal(pull(gate), 401);
+}
+
+/* A client that was told so comes again with the scope of the challenge. */
+static void a_token_for_something_else_lists_nothing(void **state)
+{
+	struct gate *gate = *state;
+	struct gate_ask list = {.method = HTTP_GET, .path = "/v2/_catalog"};
+
+	gate->cli.config.anonymous = (struct config_texts){gate->open, 1};
+	gate_login(gate, "pull:team/*", "read");
+	assert_int_equal(exchange_scope(gate, "repository:team/app:pull"), 0);
+	assert_int_equal(gate_try(gate, &list), 401);
+	assert_non_null(strstr(list.challenge, ",scope=\"registry:catalog:*\""));
+	assert_non_null(strstr(list.challenge, ",error=\"insufficient_scope\""));
+}
+
 /* A client of a mirror asks for the name that it has in the path. */
 static void a_mirrored_name_may_be_asked_for_without_its_host(void **state)
 {
@@ -354,6 +401,8 @@ int main(void)
 		gate_test(a_token_is_for_what_was_asked),
 		gate_test(asking_for_more_than_one_may_is_no_error),
 		gate_test(several_scopes_come_side_by_side_or_in_one),
+		gate_test(a_token_for_the_catalogue_lists_what_its_owner_may_pull),
+		gate_test(a_token_for_something_else_lists_nothing),
 		gate_test(a_mirrored_name_may_be_asked_for_without_its_host),
 		gate_test(all_actions_are_a_star),
 		gate_test(nobody_gets_a_token_for_what_is_open),

@@ -259,6 +259,40 @@ static int check_login(const struct bench *bench, struct err *err)
 	return survey_login(&spec, err);
 }
 
+/* Its list is for everybody, and longer for those who are known. */
+static void lists_to_nobody(void *ctx, const struct standin_request *request)
+{
+	bool known = standin_asked(request, "Authorization: Basic bWU6c2VjcmV0");
+
+	(void)ctx;
+	if (!known && strcmp(request->target, "/v2/") == 0)
+		standin_answer(request, "401 No", "WWW-Authenticate: Basic realm=\"x\"\r\n",
+			       STR(""));
+	else
+		standin_answer(request, "200 OK", "",
+			       known ? STR("{\"repositories\":[\"mine\",\"open\"]}")
+				     : STR("{\"repositories\":[\"open\"]}"));
+}
+
+static void a_registry_is_told_who_asks_for_its_repositories(void **state)
+{
+	struct bench *bench = *state;
+	AUTO(list) struct list list = LIST_INIT(bench);
+	struct survey_spec spec = {.cancel = &bench->cancel};
+	struct err err = {0};
+
+	bench_identify(bench, "me", "secret");
+	bench_open(bench, lists_to_nobody, NULL);
+	spec.host = str_of(bench->host);
+	check_ok(survey_names(&spec, list_hear, &list, &err), &err);
+	assert_string_equal(list.text.ptr, "open ");
+	buf_clear(&list.text);
+	spec.user = bench->spec.user;
+	spec.password = bench->spec.password;
+	check_ok(survey_names(&spec, list_hear, &list, &err), &err);
+	assert_string_equal(list.text.ptr, "mine open ");
+}
+
 static void no_registry(void *ctx, const struct standin_request *request)
 {
 	(void)ctx;
@@ -301,6 +335,7 @@ int main(void)
 		TEST(a_list_may_begin_behind_a_name),
 		TEST(pages_that_lead_in_a_circle_have_an_end),
 		TEST(a_page_of_another_host_gets_no_password),
+		TEST(a_registry_is_told_who_asks_for_its_repositories),
 		TEST(a_page_that_broke_is_asked_for_anew),
 		TEST(what_is_no_list_is_the_registrys_fault),
 		TEST(a_caller_that_has_enough_ends_the_list),
