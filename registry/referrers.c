@@ -8,6 +8,21 @@
 #include "registry/inventory.h"
 #include "registry/repository.h"
 
+#include <stdio.h>
+
+const char *referrers_tag(const struct digest *subject, char out[static REFERRERS_TAG_MAX])
+{
+	char text[DIGEST_TEXT_MAX];
+	struct str hex = str_of(digest_format(subject, text));
+	struct str algorithm;
+
+	(void)str_cut(&hex, ':', &algorithm);
+	if (algorithm.len > 32)
+		algorithm.len = 32;
+	(void)snprintf(out, REFERRERS_TAG_MAX, STR_FMT "-%.64s", STR_ARG(algorithm), hex.ptr);
+	return out;
+}
+
 struct referrers {
 	struct store *store;
 	struct meta *meta;

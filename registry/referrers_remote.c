@@ -3,22 +3,10 @@
 
 #include "layers/digest_json.h"
 #include "registry/fetch_priv.h"
+#include "registry/referrers.h"
 #include "registry/upload_priv.h"
 
 #include <stdio.h>
-
-const char *referrers_remote_tag(const struct digest *subject, char out[static REFERRERS_TAG_MAX])
-{
-	char text[DIGEST_TEXT_MAX];
-	struct str hex = str_of(digest_format(subject, text));
-	struct str algorithm;
-
-	(void)str_cut(&hex, ':', &algorithm);
-	if (algorithm.len > 32)
-		algorithm.len = 32;
-	(void)snprintf(out, REFERRERS_TAG_MAX, STR_FMT "-%.64s", STR_ARG(algorithm), hex.ptr);
-	return out;
-}
 
 /* Each descriptor's digest of an index. 0; -1, and *unread where it is none. */
 static int referrers_read(struct str text, referrers_remote_fn *fn, void *ctx, bool *unread,
@@ -74,8 +62,7 @@ static int referrers_fetch_tag(struct remote *remote, struct http *http,
 	char tag[REFERRERS_TAG_MAX];
 	struct digest digest;
 
-	if (fetch_manifest(remote, http, referrers_remote_tag(subject, tag), out, &digest, err) ==
-	    0)
+	if (fetch_manifest(remote, http, referrers_tag(subject, tag), out, &digest, err) == 0)
 		return 1;
 	return err->kind == ERR_NOT_FOUND ? 0 : -1;
 }
@@ -154,7 +141,7 @@ int referrers_remote_note(struct remote *remote, struct http *http, const struct
 	char tag[REFERRERS_TAG_MAX];
 	struct digest digest;
 
-	(void)referrers_remote_tag(subject, tag);
+	(void)referrers_tag(subject, tag);
 	digest_of(text, &digest);
 	if (referrers_fetch_tag(remote, http, subject, &before, err) < 0)
 		return err_ctx(err, "referrers' tag");

@@ -16,10 +16,6 @@
 #include "registry/remote_priv.h"
 
 #define REFERRERS_PAGES_MAX 100 /* of one list */
-#define REFERRERS_TAG_MAX ((size_t)32 + 1 + 64 + 1)
-
-/* "sha256-e3b0...": at most 32 letters of the algorithm and 64 of the rest. */
-const char *referrers_remote_tag(const struct digest *subject, char out[static REFERRERS_TAG_MAX]);
 
 /* Each one's digest; one that is listed twice is told twice. */
 typedef int referrers_remote_fn(void *ctx, const struct digest *digest, struct err *err);

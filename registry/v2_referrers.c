@@ -4,13 +4,13 @@
 #include "layers/blob.h"
 #include "registry/holding.h"
 #include "registry/outline.h"
+#include "registry/referrers.h"
 #include "registry/repository.h"
 #include "registry/tag.h"
 #include "registry/v2_page.h"
 
 #include <stdio.h>
 
-#define V2_REFERRERS_TAG_HEX 64  /* of a digest, in the fallback's tag */
 #define V2_REFERRERS_LAST "tag." /* and a number: the page before ended in the tag's index */
 #define V2_REFERRERS_LAST_MAX (DIGEST_TEXT_MAX + sizeof(V2_REFERRERS_LAST))
 
@@ -86,15 +86,12 @@ static int v2_referrers_read_tag(const struct v2_referrers *referrers, struct ou
 	const struct v2_path *path = &referrers->call->path;
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	char reference[HOLDING_REFERENCE_MAX];
-	char name[DIGEST_TEXT_MAX];
+	char name[REFERRERS_TAG_MAX];
 	struct tag tag;
 	struct err none;
 	int found;
 
-	(void)digest_format(&path->digest, name);
-	name[sizeof("sha256:") - 2] = '-';
-	name[sizeof("sha256:") - 1 + V2_REFERRERS_TAG_HEX] = '\0';
-	if (!holding_join(path->repository, str_of(name), reference))
+	if (!holding_join(path->repository, str_of(referrers_tag(&path->digest, name)), reference))
 		return 0;
 	found = tag_find_newest(referrers->meta, str_of(reference), &tag, err);
 	if (found <= 0)

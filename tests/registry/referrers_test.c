@@ -15,8 +15,7 @@
 static const char *tagged(struct shelf *shelf, const struct digest *subject)
 {
 	char tag[REFERRERS_TAG_MAX];
-	const struct document *document =
-		shelf_find(shelf, str_of(referrers_remote_tag(subject, tag)));
+	const struct document *document = shelf_find(shelf, str_of(referrers_tag(subject, tag)));
 
 	return document ? document->text.ptr : "";
 }
@@ -208,7 +207,7 @@ static void the_tag_is_made_of_the_digest(void **state)
 	(void)state;
 	digest_of(STR(""), &digest);
 	assert_string_equal(
-		referrers_remote_tag(&digest, tag),
+		referrers_tag(&digest, tag),
 		"sha256-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 	check_ok(
 		digest_parse(STR("sha512:cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d3"
@@ -217,7 +216,7 @@ static void the_tag_is_made_of_the_digest(void **state)
 			     &digest, &err),
 		&err);
 	assert_string_equal(
-		referrers_remote_tag(&digest, tag),
+		referrers_tag(&digest, tag),
 		"sha512-cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce");
 }
 
