@@ -8,10 +8,10 @@
  *	      grant_type=refresh_token&refresh_token=&scope=
  *
  * A scope is repository:NAME:ACTIONS, or registry:catalog:* for the list of all
- * that the token's owner may pull (kept as list:*), and several stand side by side, or with
- * blanks between them. What is asked for and may not be had, or is unknown here,
- * is no error: it is decided when the token is used. Who shows no token is given
- * one that allows what anybody may; a wrong one is 401.
+ * that the token's owner may pull (kept as list:*); several stand side by side,
+ * or with blanks between them. What is asked for and may not be had, or is
+ * unknown here, is no error: it is decided when the token is used. Who shows no
+ * token is given one that allows what anybody may; a wrong one is 401.
  *
  * Formats: distribution's "Token Authentication Specification" and the OAuth2 one.
  */

@@ -100,8 +100,8 @@ struct mirror_report {
 	int64_t retry_ms;    /* for so long it is left alone; or 0 */
 	int64_t answered_ms; /* when it last did, since 1970; 0 for never, here and below */
 	int64_t failed_ms;
-	char why[200]; /* its last failure, while it fails */
-	int64_t limit; /* its quota, as it says; -1 where it does not, here and below */
+	char why[MIRROR_WHY_MAX]; /* its last failure, while it fails */
+	int64_t limit;            /* its quota, as it says; -1 where it does not, here and below */
 	int64_t remaining;
 	/* since the start, but for what is held: */
 	uint64_t hits;   /* requests that it was not asked for */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define MIRROR_TAG_TTL_MS 60000
+#define MIRROR_WHY_MAX ((size_t)200) /* of what is told of its last failure */
 
 struct mirror_upstream;
 

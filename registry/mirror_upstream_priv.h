@@ -44,13 +44,13 @@ struct mirror_upstream {
 	struct mirror_counts counts;
 	struct lock lock;
 	/* guarded by lock: */
-	unsigned failures;   /* one after the other */
-	int64_t until_ms;    /* it is left alone until then, on the monotonic clock */
-	bool limited;        /* since it asked for that */
-	char why[200];       /* its last failure, or "" */
-	int64_t failed_ms;   /* when that was, since 1970; 0 for never, here and below */
-	int64_t answered_ms; /* its last good answer */
-	int64_t limit;       /* of its quota, as it says; -1 where it does not */
+	unsigned failures;        /* one after the other */
+	int64_t until_ms;         /* it is left alone until then, on the monotonic clock */
+	bool limited;             /* since it asked for that */
+	char why[MIRROR_WHY_MAX]; /* its last failure, or "" */
+	int64_t failed_ms;        /* when that was, since 1970; 0 for never, here and below */
+	int64_t answered_ms;      /* its last good answer */
+	int64_t limit;            /* of its quota, as it says; -1 where it does not */
 	int64_t remaining;
 };
 
