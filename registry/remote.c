@@ -157,6 +157,14 @@ static bool is_verified(const struct remote_request *request)
 	       str_starts(str_of(request->name), STR("sha256:"));
 }
 
+/* No registry keeps its blobs there: whoever says so wants what others do. */
+static bool leads_inside(const struct url *registry, const struct url *to)
+{
+	return strcmp(to->host, registry->host) != 0 &&
+	       (url_host_is_link_local(to->host) ||
+		(url_host_is_loopback(to->host) && !url_host_is_loopback(registry->host)));
+}
+
 /* Go where the answer points. Once away from the registry, its proof stays behind. */
 static int remote_way_follow(struct remote_way *way, const struct remote_request *request,
 			     const struct http_reply *response, struct err *err)
@@ -170,6 +178,9 @@ static int remote_way_follow(struct remote_way *way, const struct remote_request
 		return -1;
 	if (from.secure && !to.secure && !is_verified(request))
 		return err_set(err, ERR_REMOTE, "redirected from HTTPS to plain HTTP at %s",
+			       to.host);
+	if (leads_inside(&way->registry, &to))
+		return err_set(err, ERR_REMOTE, "redirected to %s, which is no host of a registry",
 			       to.host);
 	if (!url_same_origin(&to, &way->registry))
 		way->strayed = true;

@@ -97,6 +97,16 @@ static bool v4_is_private(const unsigned char *a)
 	       (a[0] == 100 && (a[1] & 0xc0) == 64);
 }
 
+bool url_host_is_link_local(const char *host)
+{
+	unsigned char address[16];
+	size_t len = host_address(host, address);
+
+	if (len == 4)
+		return address[0] == 169 && address[1] == 254;
+	return len == 16 && address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
 bool url_host_is_private(const char *host)
 {
 	unsigned char address[16];
@@ -106,9 +116,8 @@ bool url_host_is_private(const char *host)
 		return true;
 	if (len == 4)
 		return v4_is_private(address);
-	/* unique local fc00::/7, link-local fe80::/10, unspecified :: */
-	return len == 16 && ((address[0] & 0xfe) == 0xfc ||
-			     (address[0] == 0xfe && (address[1] & 0xc0) == 0x80) ||
+	/* unique local fc00::/7, unspecified :: */
+	return len == 16 && ((address[0] & 0xfe) == 0xfc || url_host_is_link_local(host) ||
 			     memcmp(address, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0);
 }
 

@@ -26,6 +26,9 @@ bool url_same_origin(const struct url *a, const struct url *b);
 /* Whether a host is this machine: 127/8, ::1, localhost. No name is resolved. */
 bool url_host_is_loopback(const char *host);
 
+/* Whether a host is an address of this link alone, where clouds keep their secrets. */
+bool url_host_is_link_local(const char *host);
+
 /* Whether a host is an address that is loopback, private or link-local. */
 bool url_host_is_private(const char *host);
 
