@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MIRROR_QUOTA_MAX ((size_t)48)
+#define MIRROR_WARM_MAX 256 /* images of one command */
 
 static uint64_t mirror_size(const json_t *upstream, const char *key)
 {
@@ -168,6 +169,6 @@ const struct cli_command cli_mirror = {
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,
-	.args_max = 257,
+	.args_max = 1 + MIRROR_WARM_MAX,
 	.run = run,
 };

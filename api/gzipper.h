@@ -8,6 +8,7 @@
  * A failure is told to all who wait, and stands for GZIPPER_FAILED_MS, so that
  * who asks again does not make the host try all the time.
  *
+ * Threads: gzipper_make() and gzipper_count() may be called by any; neither blocks.
  * Limits: GZIPPER_JOBS_MAX images that are waited for; more are ERR_BUSY.
  */
 #pragma once

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/agent_tag.h"
 
-#define AGENT_TAG_HOST "localhost"
+#include "registry/holding.h"
+
 #define AGENT_TAG_SHORT "library/" /* of docker.io: what short names become */
 
 int agent_tag_format(struct str slug, struct str tag, struct buf *out, struct err *err)
 {
-	return buf_addf(out, err, AGENT_TAG_HOST "/" STR_FMT ":" STR_FMT, STR_ARG(slug),
+	return buf_addf(out, err, HOLDING_HOST "/" STR_FMT ":" STR_FMT, STR_ARG(slug),
 			STR_ARG(tag));
 }
 
