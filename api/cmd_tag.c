@@ -61,7 +61,9 @@ const struct cli_command cli_tag = {
 	.arguments = "IMAGE NAME[:TAG]",
 	.summary = "give an image one more name, and print its digest",
 	.detail = "IMAGE is a tag, a digest, or six hex digits or more of its beginning. A name\n"
-		  "that stands for another image stands for this one from then on.\n",
+		  "that stands for another image stands for this one from then on. What is\n"
+		  "named localhost/NAME:TAG is NAME:TAG in the daemon's registry; a short name is\n"
+		  "one of docker.io.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 2,

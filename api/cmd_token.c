@@ -128,7 +128,9 @@ const struct cli_command cli_token = {
 	.summary = "make, list and revoke the tokens that requests to the daemon need",
 	.detail = "A new token is printed once, and only its hash is kept. What is revoked is\n"
 		  "refused from the next request on. It works on the data directory, with a\n"
-		  "daemon or without one.\n",
+		  "daemon or without one. REPOSITORIES is a pattern, as in pull:team/*; --scope\n"
+		  "may be given several times. To log in to the daemon's registry the token is\n"
+		  "the password.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -118,7 +118,8 @@ static void refuse_absent(struct v2_call *call, const struct mirror_place *place
 			    : call->path.kind == V2_MANIFEST ? V2_MANIFEST_UNKNOWN
 							     : V2_NAME_UNKNOWN;
 
-	v2_refuse(call->response, 404, code, "%s has no such thing in " STR_FMT,
+	v2_refuse(call->response, 404, code, "%s%s has no such thing in " STR_FMT,
+		  place->by_default ? "no repository of that name is here, and " : "",
 		  place->upstream->host, STR_ARG(mirror_place_path(place)));
 }
 

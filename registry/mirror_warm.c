@@ -227,7 +227,10 @@ int mirror_warm(struct mirror *mirror, struct str text, const struct mirror_warm
 			   : NULL;
 	if (!upstream)
 		return err_set(err, ERR_INVALID,
-			       STR_FMT " is no image of an upstream of this mirror", STR_ARG(text));
+			       STR_FMT
+			       " is no image of an upstream of this mirror: mirror.upstreams "
+			       "of the daemon's configuration has them",
+			       STR_ARG(text));
 	if (mirror_place_make(upstream, reference.path, &warming.place, err) < 0 ||
 	    warm_resolve(&warming, &reference, &out->digest, err) < 0)
 		return -1;
