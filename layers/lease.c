@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.c - run/leases/<ulid>: a line with the stamp that it began at, decimal,
- * and one with each digest. A line without its end was never written.
+ * lease.c - run/leases/<ulid>: a line with the stamp that it began at, decimal
+ * (or LEASE_NAMED), and one with each digest. A line without its end was never
+ * written.
  *
  * A lease that ends while somebody collects leaves its file, without its flock:
  * the collector has read the records before, and learns only from the file what
@@ -25,11 +26,13 @@
 #define LEASE_DIR "leases"
 #define LEASE_COLLECT "collect"
 #define LEASE_RETRY_MS 1
+#define LEASE_NAMED "-" /* in place of a stamp: only what is named is held */
 #define LEASE_TEXT_MAX ((size_t)16 * 1024 * 1024) /* 200,000 names */
 
 struct lease {
 	struct store *store;
 	bool in_use;
+	bool named;       /* it holds nothing else */
 	struct buf names; /* not written yet */
 	int fd;           /* run/leases/<name>, held; -1 before the first rest */
 	char name[ULID_TEXT_MAX];
@@ -96,6 +99,14 @@ static int lease_open_dir(const struct store *store, struct err *err)
 	return fd < 0 ? err_os(err, errno, "open run/" LEASE_DIR) : fd;
 }
 
+int lease_open_named(struct store *store, struct lease **out, struct err *err)
+{
+	if (lease_open(store, out, err) < 0)
+		return -1;
+	(*out)->named = true;
+	return 0;
+}
+
 /* The stamp of what is committed to blobs/ so far. */
 static int lease_stamp(struct store *store, uint32_t *out, struct err *err)
 {
@@ -106,16 +117,25 @@ static int lease_stamp(struct store *store, uint32_t *out, struct err *err)
 	return blob_stamp_now(blobs, out, err);
 }
 
+static int lease_add_stamp(const struct lease *lease, struct buf *out, struct err *err)
+{
+	uint32_t stamp;
+
+	if (lease->named)
+		return buf_add(out, STR(LEASE_NAMED "\n"), err);
+	if (lease_stamp(lease->store, &stamp, err) < 0)
+		return -1;
+	return buf_addf(out, err, "%u\n", stamp);
+}
+
 /* In use, so no collector finds it half made. */
 static int lease_make_file(struct lease *lease, struct err *err)
 {
 	auto_buf struct buf first = BUF_INIT(64);
 	auto_close int dirfd = lease_open_dir(lease->store, err);
 	auto_close int fd = -1;
-	uint32_t stamp;
 
-	if (dirfd < 0 || lease_stamp(lease->store, &stamp, err) < 0 ||
-	    buf_addf(&first, err, "%u\n", stamp) < 0)
+	if (dirfd < 0 || lease_add_stamp(lease, &first, err) < 0)
 		return -1;
 	ulid_new(lease->name);
 	fd = openat(dirfd, lease->name, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
@@ -239,12 +259,13 @@ int lease_exclude(struct store *store, const struct cancel *cancel, struct err *
 
 static int lease_parse(struct str text, struct digest_set *names, uint32_t *stamp, struct err *err)
 {
+	bool named = str_starts(text, STR(LEASE_NAMED "\n"));
 	struct str line;
 	uint64_t began;
 
-	if (!memchr(text.ptr, '\n', text.len) || !str_take_number(&text, &began))
+	if (!named && (!memchr(text.ptr, '\n', text.len) || !str_take_number(&text, &began)))
 		return 0; /* its owner died before it rested */
-	if (blob_stamp_is_after(*stamp, (uint32_t)began))
+	if (!named && blob_stamp_is_after(*stamp, (uint32_t)began))
 		*stamp = (uint32_t)began;
 	while (str_cut(&text, '\n', &line)) {
 		struct digest digest;

@@ -34,6 +34,9 @@ struct lease;
 int lease_open(struct store *store, struct lease **out, struct err *err) MUST_CHECK;
 void lease_close(struct lease *lease);
 
+/* The same, for one that holds what is named in it, and not what is put meanwhile. */
+int lease_open_named(struct store *store, struct lease **out, struct err *err) MUST_CHECK;
+
 /*
  * Name what is to be held: blobs, diff ids, keys of steps. While the lease
  * rests, look for them only after this has returned.

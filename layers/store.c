@@ -45,6 +45,7 @@ static struct store *store_new(const struct store_options *options)
 	store->lock = (struct lock)LOCK_INIT;
 	store->use_lock = (struct lock)LOCK_INIT;
 	store->share_lock = (struct lock)LOCK_INIT;
+	store->reading_lock = (struct lock)LOCK_INIT;
 	store->listen_lock = (struct lock)LOCK_INIT;
 	store->lockfd = -1;
 	for (int i = 0; i < STORE_DIRS; i++)

@@ -54,7 +54,10 @@ struct store {
 	/* guarded by share_lock: */
 	size_t sharing;                    /* threads */
 	struct lease_shared *shared_lease; /* which rests, for who comes; or NULL */
-	struct lock listen_lock;           /* journal.c */
+	struct lock reading_lock;          /* lease_reading.c */
+	/* guarded by reading_lock: */
+	struct lease_reading *reading; /* which takes names; or NULL */
+	struct lock listen_lock;       /* journal.c */
 	/* guarded by listen_lock: */
 	struct store_listener listeners[STORE_LISTENERS_MAX];
 	size_t listener_count;

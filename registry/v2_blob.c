@@ -3,6 +3,7 @@
 
 #include "layers/blob_part.h"
 #include "layers/lease.h"
+#include "layers/lease_reading.h"
 #define LOG_MODULE "registry"
 #include "layers/base/log.h"
 #include "registry/repository.h"
@@ -13,12 +14,14 @@
 
 #define V2_BLOB_TYPE "application/octet-stream" /* a layer's own is its manifest's to say */
 #define V2_BLOB_CACHE "private, max-age=31536000, immutable"
-#define V2_BLOB_RANGE_MAX ((size_t)80) /* "bytes " and three numbers */
+#define V2_BLOB_AT_ONCE ((uint64_t)16 * 1024) /* so much leaves before anybody could take it */
+#define V2_BLOB_RANGE_MAX ((size_t)80)        /* "bytes " and three numbers */
 
 /* Bytes first to first + count of a blob, while they are sent. */
 struct v2_blob_stream {
 	struct http_stream stream;
 	struct blob_part part;
+	struct lease_reading *reading; /* owned, or NULL */
 	uint64_t first;
 	uint64_t count;
 };
@@ -55,7 +58,10 @@ static ssize_t v2_blob_read_near(struct http_stream *stream, uint64_t at, char *
 
 static void v2_blob_close(struct http_stream *stream)
 {
-	free(container_of(stream, struct v2_blob_stream, stream));
+	struct v2_blob_stream *blob = container_of(stream, struct v2_blob_stream, stream);
+
+	lease_reading_end(blob->reading);
+	free(blob);
 }
 
 /* Its digest, with quotes. */
@@ -138,7 +144,7 @@ bool v2_blob_begin(struct v2_call *call, struct str digest, uint64_t size, struc
 }
 
 static void v2_blob_send_part(struct http_response *out, const struct blob_part *part,
-			      const struct v2_range *range)
+			      struct lease_reading *reading, const struct v2_range *range)
 {
 	struct v2_blob_stream *blob = malloc(sizeof(*blob));
 
@@ -147,6 +153,7 @@ static void v2_blob_send_part(struct http_response *out, const struct blob_part 
 	*blob = (struct v2_blob_stream){
 		.stream = {v2_blob_read, v2_blob_close, v2_blob_read_near},
 		.part = *part,
+		.reading = reading,
 		.first = range->first,
 		.count = range->count,
 	};
@@ -159,20 +166,43 @@ static void v2_blob_refuse(struct v2_call *call)
 	v2_refuse(call->response, 404, V2_BLOB_UNKNOWN, "this repository has no such blob");
 }
 
+/*
+ * Who deletes a blob does not take it from those who read it. A store that is too
+ * full for a lease is read without one.
+ */
+static struct lease_reading *v2_blob_hold(const struct v2_call *call, const struct digest *blob,
+					  uint64_t size)
+{
+	struct lease_reading *reading = NULL;
+	struct err err;
+
+	if (call->request->method != HTTP_GET || size <= V2_BLOB_AT_ONCE)
+		return NULL;
+	if (lease_reading_begin(call->v2->store, blob, &reading, &err) < 0)
+		log_warn("blob read without a lease why=\"%s\"", err.text);
+	return reading;
+}
+
 void v2_blob_send(struct v2_call *call, const struct digest *digest, const struct digest *blob)
 {
+	AUTO(lease_reading) struct lease_reading *reading = NULL;
 	char text[DIGEST_TEXT_MAX];
 	struct v2_range range;
 	struct blob_part part;
 	struct err err;
 	int found = blob_part_open(call->v2->store, blob, &part, &err);
 
+	if (found == 1) {
+		reading = v2_blob_hold(call, &part.blob, part.size);
+		if (reading) /* it may have gone just before */
+			found = blob_part_open(call->v2->store, blob, &part, &err);
+	}
 	if (found < 0)
 		v2_refuse_err(call->response, &err);
 	else if (found == 0)
 		v2_blob_refuse(call);
 	else if (v2_blob_begin(call, str_of(digest_format(digest, text)), part.size, &range))
-		v2_blob_send_part(call->response, &part, &range);
+		v2_blob_send_part(call->response, &part, steal_ptr(&reading), &range);
 }
 
 static int v2_blob_find(const struct v2_call *call, struct repository_item *out, struct err *err)
