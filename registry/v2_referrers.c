@@ -182,7 +182,8 @@ void v2_referrers_answer(struct v2_call *call)
 
 	if (v2_page_read(call, &referrers.page) < 0)
 		return;
-	referrers.filtered = v2_path_find(call->request, STR("artifactType"), &referrers.type);
+	referrers.filtered = v2_path_find(call->request, STR("artifactType"), &referrers.type) &&
+			     referrers.type.len > 0;
 	if (v2_referrers_list(&referrers, &err) < 0) {
 		v2_refuse_err(call->response, &err);
 		return;

@@ -109,6 +109,8 @@ static void who_refers_is_described(void **state)
 		assert_string_equal(v2_header(&desk, "OCI-Filters-Applied"), "artifactType");
 		assert_int_equal(json_array_size(some), 1);
 		assert_non_null(entry_of(some, &typed));
+		assert_int_equal(count(&desk, &subject, "?artifactType="),
+				 count(&desk, &subject, ""));
 		assert_int_equal(count(&desk, &subject, "?artifactType=text/z"), 0);
 	}
 }
