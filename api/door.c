@@ -124,6 +124,7 @@ static void door_set_terms(const struct visit *visit, struct http_terms *terms)
 		return;
 	terms->body_max = route->body_max ? route->body_max : ROUTE_BODY_MAX;
 	terms->streamed = route->streamed;
+	terms->share = http_topic(str_of(visit->call.who.token_id));
 	terms->blocks = route->kind != ROUTE_READ;
 }
 

@@ -188,6 +188,7 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 	if (v2_path_parse(request, &visit->call.path, out) < 0 || !door_v2_check(visit, out))
 		return false;
 	v2_terms(&visit->call, terms);
+	terms->share = http_topic(str_of(visit->visitor.who.token_id));
 	return true;
 }
 

@@ -4,7 +4,10 @@
 #include "layers/base/lock.h"
 #include "layers/base/thread.h"
 
+#include <assert.h>
 #include <time.h>
+
+#define POOL_SHARE 2 /* of all, what the jobs of one share may have: a half */
 
 struct pool {
 	struct lock lock;
@@ -18,6 +21,7 @@ struct pool {
 	size_t waiting;
 	size_t threads;
 	size_t idle;
+	uint64_t running[POOL_THREADS_MAX]; /* whose jobs; 0: a place is free */
 	bool over;
 };
 
@@ -28,6 +32,7 @@ struct pool *pool_new(size_t threads, size_t waiting)
 
 	if (!pool)
 		abort();
+	assert(threads <= POOL_THREADS_MAX);
 	pool->threads_max = threads;
 	pool->waiting_max = waiting;
 	pool->lock = (struct lock)LOCK_INIT;
@@ -40,27 +45,65 @@ struct pool *pool_new(size_t threads, size_t waiting)
 	return pool;
 }
 
+static bool pool_may_run_locked(const struct pool *pool, uint64_t share) REQUIRES(pool->lock)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; share != 0 && i < pool->threads_max; i++)
+		running += pool->running[i] == share;
+	return running < (pool->threads_max + 1) / POOL_SHARE;
+}
+
+/* Where the first job is linked that may run; or where the list ends. */
+static struct pool_job **pool_find_locked(struct pool *pool) REQUIRES(pool->lock)
+{
+	struct pool_job **at = &pool->first;
+
+	while (*at && !pool_may_run_locked(pool, (*at)->share))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct pool_job *pool_unlink_locked(struct pool *pool, struct pool_job **at)
+	REQUIRES(pool->lock)
+{
+	struct pool_job *job = *at;
+
+	if (!job)
+		return NULL;
+	*at = job->next;
+	if (pool->last == &job->next)
+		pool->last = at;
+	pool->waiting--;
+	return job;
+}
+
 /* The next job; NULL when there was none for POOL_IDLE_MS. */
 static struct pool_job *pool_take_locked(struct pool *pool) REQUIRES(pool->lock)
 {
-	struct pool_job *job;
 	struct timespec until;
 	int late = 0;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += POOL_IDLE_MS / 1000;
 	pool->idle++;
-	while (!pool->first && !pool->over && late == 0)
+	while (!*pool_find_locked(pool) && !(pool->over && !pool->first) && late == 0)
 		late = pthread_cond_timedwait(&pool->work, &pool->lock.os, &until);
 	pool->idle--;
-	job = pool->first;
-	if (!job)
+	return pool_unlink_locked(pool, pool_find_locked(pool));
+}
+
+/* A place among those that run, of which there is one a thread; NULL for nobody's job. */
+static uint64_t *pool_mark_locked(struct pool *pool, uint64_t share) REQUIRES(pool->lock)
+{
+	uint64_t *at = pool->running;
+
+	if (share == 0)
 		return NULL;
-	pool->first = job->next;
-	if (!pool->first)
-		pool->last = &pool->first;
-	pool->waiting--;
-	return job;
+	while (*at != 0)
+		at++;
+	*at = share;
+	return at;
 }
 
 static void *pool_run(void *ctx)
@@ -70,9 +113,13 @@ static void *pool_run(void *ctx)
 
 	lock_take(&pool->lock);
 	while ((job = pool_take_locked(pool))) {
+		uint64_t *mark = pool_mark_locked(pool, job->share);
+
 		lock_drop(&pool->lock);
 		job->run(job);
 		lock_take(&pool->lock);
+		if (mark)
+			*mark = 0;
 	}
 	pool->threads--;
 	(void)pthread_cond_signal(&pool->ended);
@@ -95,12 +142,24 @@ static bool pool_grow_locked(struct pool *pool) REQUIRES(pool->lock)
 	return true;
 }
 
+/* Room to wait, of all and of its share; a few are not counted. */
+static bool pool_has_room_locked(const struct pool *pool, uint64_t share) REQUIRES(pool->lock)
+{
+	size_t own = 0;
+
+	if (share == 0 || pool->waiting < pool->waiting_max / POOL_SHARE)
+		return pool->waiting < pool->waiting_max;
+	for (const struct pool_job *job = pool->first; job; job = job->next)
+		own += job->share == share;
+	return pool->waiting < pool->waiting_max && own < pool->waiting_max / POOL_SHARE;
+}
+
 bool pool_submit(struct pool *pool, struct pool_job *job)
 {
 	bool taken;
 
 	lock_take(&pool->lock);
-	taken = !pool->over && pool->waiting < pool->waiting_max && pool_grow_locked(pool);
+	taken = !pool->over && pool_has_room_locked(pool, job->share) && pool_grow_locked(pool);
 	if (taken) {
 		job->next = NULL;
 		*pool->last = job;

@@ -118,6 +118,8 @@ struct http_terms {
 	size_t body_max; /* of a gathered one; a larger one is ERR_LIMIT before it is read */
 	bool streamed;   /* not gathered; blocks is then implied */
 	bool blocks;
+	uint64_t share; /* whose streamed body it is: one's own take no more than their share; or 0
+			 */
 };
 
 struct http_handler {

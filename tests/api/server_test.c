@@ -187,6 +187,8 @@ static bool admit(struct http_handler *handler, struct http_request *request,
 	terms->streamed =
 		str_equal(request->path, STR("/upload")) || str_equal(request->path, STR("/held"));
 	terms->blocks = str_equal(request->path, STR("/slow"));
+	if (http_find_header(request, "From"))
+		terms->share = http_topic(str_of(http_find_header(request, "From")));
 	if (!str_equal(request->path, STR("/refused")))
 		return true;
 	out->status = 403;
@@ -638,6 +640,35 @@ static void bodies_above_those_that_have_a_thread_wait_for_one(void **state)
 	bench_close(&bench);
 }
 
+static void nobody_has_more_than_half_of_the_threads_for_bodies(void **state)
+{
+	int fds[SERVER_BODIES_MAX + 3];
+	size_t last = sizeof(fds) / sizeof(fds[0]) - 1;
+	struct bench bench;
+
+	(void)state;
+	bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < last; i++) {
+		fds[i] = dial(&bench);
+		say(fds[i], "POST /held HTTP/1.1\r\nHost: x\r\nFrom: a\r\n"
+			    "Content-Length: 4\r\n\r\nabcd");
+	}
+	bench_await(&bench, &bench.asked, SERVER_BODIES_MAX / 2);
+	while (server_load(bench.server).requests < last)
+		(void)poll(NULL, 0, 1);
+	fds[last] = dial(&bench);
+	say(fds[last], "POST /upload HTTP/1.1\r\nHost: x\r\nFrom: b\r\n"
+		       "Content-Length: 4\r\n\r\nabcd");
+	assert_true(hear(fds[last], "4 bytes, 0 wrong"));
+	bench_release(&bench);
+	for (size_t i = 0; i <= last; i++) {
+		if (i < last)
+			assert_true(hear(fds[i], "4 bytes, 0 wrong"));
+		(void)close(fds[i]);
+	}
+	bench_close(&bench);
+}
+
 static void a_body_that_is_too_large_is_refused(void **state)
 {
 	struct bench bench;
@@ -784,6 +815,7 @@ int main(void)
 		cmocka_unit_test(many_streams_at_once_are_whole_too),
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(bodies_above_those_that_have_a_thread_wait_for_one),
+		cmocka_unit_test(nobody_has_more_than_half_of_the_threads_for_bodies),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
 		cmocka_unit_test(a_request_that_can_be_read_in_two_ways_is_refused),
 		cmocka_unit_test(who_is_slow_with_headers_or_body_is_closed),
