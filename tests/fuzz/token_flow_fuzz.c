@@ -20,6 +20,8 @@ static void check_scope(struct str scope)
 	struct str name = scope;
 	struct str action;
 
+	if (str_equal(scope, STR("list:*")))
+		return;
 	(void)str_cut(&name, ':', &action);
 	if (!str_equal(action, STR("pull")) && !str_equal(action, STR("push")) &&
 	    !str_equal(action, STR("delete")))
