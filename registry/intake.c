@@ -82,6 +82,19 @@ int intake_keep(struct intake *intake, struct str repository, struct err *err)
 	return intake_record(intake->store, repository, &intake->digest, &blob, err);
 }
 
+int intake_find(struct store *store, struct lease *lease, const struct digest *digest,
+		struct blob_info *out, struct err *err)
+{
+	struct digest id;
+	int found = blob_find_id(store, digest, &id, err);
+
+	if (found <= 0)
+		return found;
+	if (lease_add(lease, &id, err) < 0 || lease_rest(lease, err) < 0)
+		return -1;
+	return blob_find(store, digest, out, err);
+}
+
 int intake_mount(struct store *store, const struct digest *digest, struct str repository,
 		 struct err *err)
 {
@@ -91,7 +104,7 @@ int intake_mount(struct store *store, const struct digest *digest, struct str re
 
 	if (lease_open(store, &lease, err) < 0)
 		return -1;
-	found = blob_find(store, digest, &blob, err);
+	found = intake_find(store, lease, digest, &blob, err);
 	if (found <= 0)
 		return found;
 	return intake_record(store, repository, digest, &blob, err) < 0 ? -1 : 1;

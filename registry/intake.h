@@ -12,6 +12,7 @@
 #pragma once
 
 #include "layers/blob.h"
+#include "layers/lease.h"
 
 struct intake;
 
@@ -30,6 +31,14 @@ int intake_check(struct intake *intake, struct err *err) MUST_CHECK;
 
 /* Make it a blob that was pushed to this repository. */
 int intake_keep(struct intake *intake, struct str repository, struct err *err) MUST_CHECK;
+
+/*
+ * Find a blob by its digest alone, which no record that was read need name, so
+ * that a collection may be about to take it: the lease names it before it is
+ * relied on, and rests. 1, 0, -1.
+ */
+int intake_find(struct store *store, struct lease *lease, const struct digest *digest,
+		struct blob_info *out, struct err *err) MUST_CHECK;
 
 /*
  * Make a blob of the store one of this repository: 1 done, 0 the store does not

@@ -15,6 +15,7 @@
 #include "layers/blob.h"
 #include "layers/lease.h"
 #include "registry/fetch_priv.h"
+#include "registry/intake.h"
 #include "registry/range_priv.h"
 #include "registry/repository.h"
 
@@ -382,7 +383,7 @@ int mirror_check_blob(struct mirror_hand *hand, struct mirror_task *task, struct
 	atomic_store(&task->size, size);
 	if (lease_open(hand->mirror->options.store, &lease, err) < 0)
 		return -1;
-	found = blob_find(hand->mirror->options.store, &task->digest, &info, err);
+	found = intake_find(hand->mirror->options.store, lease, &task->digest, &info, err);
 	if (found <= 0 || info.size != size || task->digest.algorithm != DIGEST_SHA256)
 		return found < 0 ? -1 : 0; /* a sha512 does not tell what the store calls it */
 	return fill_put_record(task, &info, err);

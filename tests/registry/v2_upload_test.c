@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blobs that are sent in all the ways that there are, named by sha256 and by sha512. */
 #include "layers/blob.h"
+#include "layers/collect.h"
 #include "registry/repository.h"
 #include "tests/layers/store_fixture.h"
 #include "tests/registry/v2_ask.h"
@@ -557,6 +558,38 @@ static void a_blob_is_mounted_from_where_it_may_be_read(void **state)
 	assert_int_equal(uploads_load(desk->asker.v2.uploads).sessions, 0);
 }
 
+static int no_names(struct str document, reach_add_fn *add, void *ctx, struct err *err)
+{
+	(void)document;
+	(void)add;
+	(void)ctx;
+	(void)err;
+	return 0;
+}
+
+/* A collection has read the records, and none that it read named the blob. */
+static void what_is_mounted_while_it_is_collected_stays(void **state)
+{
+	const struct collect_options options = {.names = no_names};
+	struct desk *desk = *state;
+
+	for (EACH_ALGORITHM(i)) {
+		const char *text = algorithms[i] == DIGEST_SHA256 ? "nearly gone" : "as nearly";
+		struct digest digest = digest_by(algorithms[i], TEXT(text));
+		AUTO(collector) struct collector *collector = NULL;
+		struct collect_result result;
+		struct meta *meta;
+		struct err err = {0};
+
+		stock(desk, "/v2/base/blobs/uploads/", &digest, TEXT(text));
+		check_ok(collect_open(desk->fixture->store, &options, &collector, &err), &err);
+		check_ok(collect_mark(collector, &meta, &err), &err);
+		assert_int_equal(mount(desk, &digest, "&from=base"), 201);
+		check_ok(collect_sweep(collector, &result, &err), &err);
+		check_kept(desk, &digest, TEXT(text));
+	}
+}
+
 static void a_mount_that_cannot_be_is_an_upload(void **state)
 {
 	struct desk *desk = *state;
@@ -649,6 +682,7 @@ int main(void)
 		DESK_TEST(a_session_that_is_written_is_refused_to_others),
 		DESK_TEST(a_body_is_kept_while_all_writers_wait_for_their_clients),
 		DESK_TEST(a_blob_is_mounted_from_where_it_may_be_read),
+		DESK_TEST(what_is_mounted_while_it_is_collected_stays),
 		DESK_TEST(a_mount_that_cannot_be_is_an_upload),
 		DESK_TEST(a_full_map_is_507_and_the_session_waits_for_a_larger_one),
 	};
