@@ -9,6 +9,8 @@
  *
  * It holds the blobs that are put (blob.h) between joining and leaving, and not
  * what is only found in that time.
+ *
+ * Ownership: who has joined leaves, once. Threads: any.
  */
 #pragma once
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many who put blobs at one time keep nobody from collecting, and lose nothing. */
-#include "layers/blob.h"
-#include "layers/collect.h"
 #include "layers/lease_shared.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/collecting.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,19 +14,6 @@ static bool is_in_use(struct store *store)
 	return flock(fd, LOCK_EX | LOCK_NB) < 0;
 }
 
-static int leases(struct store *store)
-{
-	auto_dir DIR *dir = NULL;
-	const struct dirent *entry;
-	struct err err = {0};
-	int count = 0;
-
-	check_ok(fd_open_dir(store_dirfd(store, STORE_RUN), "leases", &dir, &err), &err);
-	while ((entry = readdir(dir)))
-		count += !fd_is_dots(entry->d_name);
-	return count;
-}
-
 static struct lease_shared *join(struct store *store)
 {
 	struct lease_shared *shared;
@@ -36,37 +21,6 @@ static struct lease_shared *join(struct store *store)
 
 	check_ok(lease_shared_join(store, &shared, &err), &err);
 	return shared;
-}
-
-static int names(struct str document, reach_add_fn *add, void *ctx, struct err *err)
-{
-	(void)document;
-	(void)add;
-	(void)ctx;
-	(void)err;
-	return 0;
-}
-
-/* All that no lease holds goes. */
-static void collect(struct store *store)
-{
-	const struct collect_options options = {.names = names};
-	AUTO(collector) struct collector *collector = NULL;
-	struct collect_result result;
-	struct meta *meta;
-	struct err err = {0};
-
-	check_ok(collect_open(store, &options, &collector, &err), &err);
-	check_ok(collect_mark(collector, &meta, &err), &err);
-	check_ok(collect_sweep(collector, &result, &err), &err);
-}
-
-static bool has(struct store *store, const struct digest *digest)
-{
-	struct blob_info info;
-	struct err err = {0};
-
-	return blob_find(store, digest, &info, &err) == 1;
 }
 
 static void who_is_alone_keeps_collectors_waiting(void **state)
@@ -97,14 +51,14 @@ static void who_comes_while_others_are_there_rests_with_them(void **state)
 	assert_false(is_in_use(store));
 	check_ok(blob_put(store, STR("put by the third"), &held, &err), &err);
 	lease_shared_leave(second);
-	assert_int_equal(leases(store), 1);
-	collect(store);
-	assert_true(has(store, &held));
+	assert_int_equal(count_leases(store), 1);
+	collect_unleased(store);
+	assert_true(has_blob(store, &held));
 	lease_shared_leave(third);
-	assert_int_equal(leases(store), 0);
+	assert_int_equal(count_leases(store), 0);
 	check_ok(blob_put(store, STR("put by nobody"), &before, &err), &err);
-	collect(store);
-	assert_false(has(store, &held) || has(store, &before));
+	collect_unleased(store);
+	assert_false(has_blob(store, &held) || has_blob(store, &before));
 }
 
 #define STORE_TEST(test) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "layers/collect.h"
 #include "registry/v2_blob.h"
+#include "tests/layers/collecting.h"
 #include "tests/registry/stock.h"
 
 #define TEXT "0123456789abcdefghij"
@@ -220,29 +220,6 @@ static void a_record_without_its_blob_is_no_blob(void **state)
 	assert_int_equal(response.status, 404);
 }
 
-static int no_names(struct str document, reach_add_fn *add, void *ctx, struct err *err)
-{
-	(void)document;
-	(void)add;
-	(void)ctx;
-	(void)err;
-	return 0;
-}
-
-/* All that no lease holds goes, as if every record had gone. */
-static void collect(struct store *store)
-{
-	const struct collect_options options = {.names = no_names};
-	AUTO(collector) struct collector *collector = NULL;
-	struct collect_result result;
-	struct meta *meta;
-	struct err err = {0};
-
-	check_ok(collect_open(store, &options, &collector, &err), &err);
-	check_ok(collect_mark(collector, &meta, &err), &err);
-	check_ok(collect_sweep(collector, &result, &err), &err);
-}
-
 static void who_reads_a_blob_has_it_whole_though_it_is_deleted(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -258,13 +235,13 @@ static void who_reads_a_blob_has_it_whole_though_it_is_deleted(void **state)
 	stock = stock_put(fixture->store, text, DIGEST_SHA256);
 	hold(fixture->store, "a", &stock);
 	ask(fixture->store, HTTP_GET, "a", &stock.digest, &response);
-	collect(fixture->store);
+	collect_unleased(fixture->store);
 	assert_int_equal(
 		response.stream->read(response.stream, 0, found, sizeof(found), false, &wait),
 		sizeof(text) - 1);
 	assert_memory_equal(found, text, sizeof(text) - 1);
 	http_response_clear(&response);
-	collect(fixture->store);
+	collect_unleased(fixture->store);
 	ask(fixture->store, HTTP_GET, "a", &stock.digest, &after);
 	assert_int_equal(after.status, 404);
 	http_response_clear(&after);

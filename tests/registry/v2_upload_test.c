@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blobs that are sent in all the ways that there are, named by sha256 and by sha512. */
 #include "layers/blob.h"
-#include "layers/collect.h"
 #include "registry/repository.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/collecting.h"
 #include "tests/registry/v2_ask.h"
 
 #define START "/v2/tools/app/blobs/uploads/"
@@ -558,19 +557,10 @@ static void a_blob_is_mounted_from_where_it_may_be_read(void **state)
 	assert_int_equal(uploads_load(desk->asker.v2.uploads).sessions, 0);
 }
 
-static int no_names(struct str document, reach_add_fn *add, void *ctx, struct err *err)
-{
-	(void)document;
-	(void)add;
-	(void)ctx;
-	(void)err;
-	return 0;
-}
-
 /* A collection has read the records, and none that it read named the blob. */
 static void what_is_mounted_while_it_is_collected_stays(void **state)
 {
-	const struct collect_options options = {.names = no_names};
+	const struct collect_options options = {.names = collect_no_names};
 	struct desk *desk = *state;
 
 	for (EACH_ALGORITHM(i)) {
