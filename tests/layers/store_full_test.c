@@ -3,11 +3,10 @@
 #include "layers/blob.h"
 #include "layers/meta.h"
 #include "tests/layers/blobs.h"
+#include "tests/layers/small_fixture.h"
 #include "tests/layers/store_check.h"
-#include "tests/layers/store_fixture.h"
 
 #include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #define MIB ((size_t)1024 * 1024)
@@ -84,40 +83,18 @@ static void a_full_disk_fails_a_record_and_keeps_the_others(void **state)
 	assert_int_equal(meta_has(meta, "t", str_of(last), &err), 0);
 }
 
-/* The fixture's directory is made on a small file system instead. */
 static int open_small(void **state)
 {
-	struct store_fixture *fixture;
-
-	if (store_fixture_open(state) != 0)
-		return -1;
-	fixture = *state;
-	store_close(fixture->store);
-	fixture->store = NULL;
-	if (mount("small", fixture->parent, "tmpfs", 0, "size=24m,mode=0700") < 0)
-		return -1;
-	(void)store_fixture_reopen(fixture, true);
-	return 0;
-}
-
-static int close_small(void **state)
-{
-	struct store_fixture *fixture = *state;
-
-	store_close(fixture->store);
-	fixture->store = NULL;
-	if (umount(fixture->parent) < 0)
-		return -1;
-	return store_fixture_close(state);
+	return small_fixture_open(state, "size=24m,mode=0700");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_full_disk_is_said_and_the_store_stays_usable,
-						open_small, close_small),
+						open_small, small_fixture_close),
 		cmocka_unit_test_setup_teardown(a_full_disk_fails_a_record_and_keeps_the_others,
-						open_small, close_small),
+						open_small, small_fixture_close),
 	};
 
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)

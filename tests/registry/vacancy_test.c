@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Room on a small file system, and in a small map. */
 #include "registry/vacancy.h"
-#include "tests/layers/store_fixture.h"
+#include "tests/layers/small_fixture.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #define MIB ((uint64_t)1024 * 1024)
@@ -88,34 +87,12 @@ static void what_was_unreasonable_is_not_waited_for(void **state)
 	vacancy_done(&vacancy);
 }
 
-/* The fixture's directory is made on a small file system instead. */
 static int open_small(void **state)
 {
-	struct store_fixture *fixture;
-
-	if (store_fixture_open(state) != 0)
-		return -1;
-	fixture = *state;
-	store_close(fixture->store);
-	fixture->store = NULL;
-	if (mount("small", fixture->parent, "tmpfs", 0, "size=28m,mode=0700") < 0)
-		return -1;
-	(void)store_fixture_reopen(fixture, true);
-	return 0;
+	return small_fixture_open(state, "size=28m,mode=0700");
 }
 
-static int close_small(void **state)
-{
-	struct store_fixture *fixture = *state;
-
-	store_close(fixture->store);
-	fixture->store = NULL;
-	if (umount(fixture->parent) < 0)
-		return -1;
-	return store_fixture_close(state);
-}
-
-#define SMALL_TEST(test) cmocka_unit_test_setup_teardown(test, open_small, close_small)
+#define SMALL_TEST(test) cmocka_unit_test_setup_teardown(test, open_small, small_fixture_close)
 
 int main(void)
 {
