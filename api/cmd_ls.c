@@ -190,7 +190,7 @@ static int ls_run(struct cli *cli, bool tags, struct err *err)
 	if (ls_read(&ls, &room, err) < 0)
 		return -1;
 	if ((ls.host.len > 0 ? ls_remote(&ls, err) : ls_daemon(&ls, err)) < 0)
-		return err_ctx(err, "%s", tags ? cli->args[0] : "ls");
+		return tags ? -1 : err_ctx(err, "ls"); /* which repository is said */
 	if (list)
 		human_json(list, stdout);
 	return 0;

@@ -15,7 +15,7 @@ static mirror_run_fn *const mirror_runs[MIRROR_KINDS] = {
 	[MIRROR_TAGS] = mirror_fetch_tags,  [MIRROR_REFERRERS] = mirror_fetch_referrers,
 };
 
-static struct mirror_queue *task_queue(const struct mirror_task *task)
+static struct mirror_queue *mirror_task_queue(const struct mirror_task *task)
 {
 	return &task->mirror->queues[task->kind == MIRROR_FILL];
 }
@@ -30,7 +30,7 @@ void mirror_tell(const struct mirror_task *task)
 
 /* Tasks */
 
-static uint64_t task_topic(const struct mirror_wish *wish)
+static uint64_t mirror_task_topic(const struct mirror_wish *wish)
 {
 	char text[REFERENCE_REPOSITORY_MAX + DIGEST_TEXT_MAX + 32];
 
@@ -39,7 +39,7 @@ static uint64_t task_topic(const struct mirror_wish *wish)
 	return http_topic(str_of(text));
 }
 
-static struct mirror_task *task_new(struct mirror *mirror, const struct mirror_wish *wish)
+static struct mirror_task *mirror_task_new(struct mirror *mirror, const struct mirror_wish *wish)
 {
 	struct mirror_task *task = calloc(1, sizeof(*task));
 
@@ -51,7 +51,7 @@ static struct mirror_task *task_new(struct mirror *mirror, const struct mirror_w
 	(void)snprintf(task->name, sizeof(task->name), STR_FMT, STR_ARG(wish->name));
 	if (wish->digest)
 		task->digest = *wish->digest;
-	task->topic = task_topic(wish);
+	task->topic = mirror_task_topic(wish);
 	task->refs = 2; /* the caller's, and that of the open list */
 	task->fd = -1;
 	atomic_init(&task->state, MIRROR_QUEUED);
@@ -59,7 +59,7 @@ static struct mirror_task *task_new(struct mirror *mirror, const struct mirror_w
 	return task;
 }
 
-static void task_free(struct mirror_task *task)
+static void mirror_task_free(struct mirror_task *task)
 {
 	auto_close_release(&task->fd);
 	free(task);
@@ -77,14 +77,16 @@ void mirror_release(struct mirror_task *task)
 	last = --task->refs == 0;
 	lock_drop(&mirror->lock);
 	if (last)
-		task_free(task);
+		mirror_task_free(task);
 }
 
-static struct mirror_task *task_join_locked(struct mirror *mirror, const struct mirror_wish *wish)
+static struct mirror_task *mirror_task_join_locked(struct mirror *mirror,
+						   const struct mirror_wish *wish)
 	REQUIRES(mirror->lock);
-static struct mirror_task *task_join_locked(struct mirror *mirror, const struct mirror_wish *wish)
+static struct mirror_task *mirror_task_join_locked(struct mirror *mirror,
+						   const struct mirror_wish *wish)
 {
-	const uint64_t topic = task_topic(wish);
+	const uint64_t topic = mirror_task_topic(wish);
 
 	for (struct mirror_task *task = mirror->open; task; task = task->next) {
 		if (task->topic != topic || task->kind != wish->kind ||
@@ -102,16 +104,16 @@ struct mirror_task *mirror_join(struct mirror *mirror, const struct mirror_wish 
 	struct mirror_task *task;
 
 	lock_take(&mirror->lock);
-	task = task_join_locked(mirror, wish);
+	task = mirror_task_join_locked(mirror, wish);
 	lock_drop(&mirror->lock);
 	return task;
 }
 
-static void task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
+static void mirror_task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
 	REQUIRES(mirror->lock);
-static void task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
+static void mirror_task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
 {
-	struct mirror_queue *queue = task_queue(task);
+	struct mirror_queue *queue = mirror_task_queue(task);
 
 	task->next = mirror->open;
 	mirror->open = task;
@@ -121,7 +123,7 @@ static void task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
 	(void)pthread_cond_signal(&mirror->work);
 }
 
-static struct mirror_task *queue_take(struct mirror_queue *queue)
+static struct mirror_task *mirror_queue_take(struct mirror_queue *queue)
 {
 	struct mirror_task *task = queue->first;
 
@@ -134,13 +136,13 @@ static struct mirror_task *queue_take(struct mirror_queue *queue)
 }
 
 /* Documents first; NULL where nothing waits that may run. */
-static struct mirror_task *task_dequeue_locked(struct mirror *mirror) REQUIRES(mirror->lock);
-static struct mirror_task *task_dequeue_locked(struct mirror *mirror)
+static struct mirror_task *mirror_task_dequeue_locked(struct mirror *mirror) REQUIRES(mirror->lock);
+static struct mirror_task *mirror_task_dequeue_locked(struct mirror *mirror)
 {
-	struct mirror_task *task = queue_take(&mirror->queues[0]);
+	struct mirror_task *task = mirror_queue_take(&mirror->queues[0]);
 
 	if (!task && mirror->fills < MIRROR_FILLS_MAX) {
-		task = queue_take(&mirror->queues[1]);
+		task = mirror_queue_take(&mirror->queues[1]);
 		mirror->fills += task != NULL;
 	}
 	if (!task)
@@ -150,9 +152,9 @@ static struct mirror_task *task_dequeue_locked(struct mirror *mirror)
 	return task;
 }
 
-static void task_finish_locked(struct mirror *mirror, struct mirror_task *task)
+static void mirror_task_finish_locked(struct mirror *mirror, struct mirror_task *task)
 	REQUIRES(mirror->lock);
-static void task_finish_locked(struct mirror *mirror, struct mirror_task *task)
+static void mirror_task_finish_locked(struct mirror *mirror, struct mirror_task *task)
 {
 	struct mirror_task **at = &mirror->open;
 
@@ -166,7 +168,7 @@ static void task_finish_locked(struct mirror *mirror, struct mirror_task *task)
 
 /* Threads */
 
-static int hand_prepare(struct mirror_hand *hand, struct err *err)
+static int mirror_hand_prepare(struct mirror_hand *hand, struct err *err)
 {
 	struct mirror_task *task = hand->task;
 
@@ -180,18 +182,19 @@ static int hand_prepare(struct mirror_hand *hand, struct err *err)
 	return remote_connect(mirror_remote_get(hand->remote), &hand->http, err);
 }
 
-static void hand_run(struct mirror_hand *hand, struct mirror_task *task)
+static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 {
 	bool refused;
 
 	hand->task = task;
 	hand->remote = NULL;
-	hand->silent = false;
-	task->result = hand_prepare(hand, &task->err);
+	hand->silence.kind = ERR_NONE;
+	task->result = mirror_hand_prepare(hand, &task->err);
 	if (task->result == 0)
 		task->result = mirror_runs[task->kind](hand, task, &task->err);
-	if (task->result < 0 && hand->silent) /* once, however often it was tried */
-		mirror_upstream_heard(task->place.upstream, NULL, &task->err);
+	if (task->result < 0 &&
+	    hand->silence.kind != ERR_NONE) /* once, however often it was tried */
+		mirror_upstream_heard(task->place.upstream, NULL, &hand->silence);
 	refused = task->result < 0 &&
 		  (task->err.kind == ERR_UNAUTHORIZED || task->err.kind == ERR_DENIED);
 	if (hand->remote)
@@ -208,7 +211,7 @@ static void *mirror_main(void *ctx)
 
 	lock_take(&mirror->lock);
 	while (!cancel_is_raised(&mirror->cancel)) {
-		struct mirror_task *task = task_dequeue_locked(mirror);
+		struct mirror_task *task = mirror_task_dequeue_locked(mirror);
 
 		if (!task) {
 			mirror->idle++;
@@ -217,9 +220,9 @@ static void *mirror_main(void *ctx)
 			continue;
 		}
 		lock_drop(&mirror->lock);
-		hand_run(&hand, task);
+		mirror_hand_run(&hand, task);
 		lock_take(&mirror->lock);
-		task_finish_locked(mirror, task);
+		mirror_task_finish_locked(mirror, task);
 		lock_drop(&mirror->lock);
 		mirror_tell(task);
 		mirror_release(task);
@@ -247,7 +250,7 @@ static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *
 static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *wish,
 			       struct mirror_task **out, struct err *err)
 {
-	struct mirror_task *task = task_join_locked(mirror, wish);
+	struct mirror_task *task = mirror_task_join_locked(mirror, wish);
 	bool probe = false;
 
 	if (task) {
@@ -259,9 +262,9 @@ static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *
 	if (mirror_upstream_admit(wish->place->upstream, &probe, err) < 0 ||
 	    mirror_grow_locked(mirror, err) < 0)
 		return -1;
-	task = task_new(mirror, wish);
+	task = mirror_task_new(mirror, wish);
 	task->probe = probe;
-	task_enqueue_locked(mirror, task);
+	mirror_task_enqueue_locked(mirror, task);
 	*out = task;
 	return 0;
 }

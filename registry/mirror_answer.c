@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static void visit_free(void *state)
+static void mirror_answer_visit_free(void *state)
 {
 	struct mirror_visit *visit = state;
 
@@ -24,7 +24,7 @@ struct mirror_visit *mirror_visit_of(struct v2_call *call)
 		abort();
 	visit->began_ms = clock_monotonic_ms();
 	call->state = visit;
-	call->state_free = visit_free;
+	call->state_free = mirror_answer_visit_free;
 	return visit;
 }
 
@@ -35,7 +35,7 @@ void mirror_visit_drop(struct mirror_visit *visit)
 }
 
 /* A blob whose size is known is given away while it comes. */
-static bool visit_is_ready(const struct mirror_task *task)
+static bool mirror_answer_visit_is_ready(const struct mirror_task *task)
 {
 	return mirror_is_done(task) ||
 	       (task->kind == MIRROR_FILL && atomic_load(&task->size) != MIRROR_SIZE_UNKNOWN);
@@ -51,7 +51,7 @@ int mirror_visit_ask(struct v2_call *call, const struct mirror_wish *wish, int64
 			return -1;
 		atomic_fetch_add(&wish->place->upstream->counts.misses, 1);
 	}
-	if (visit_is_ready(visit->task)) {
+	if (mirror_answer_visit_is_ready(visit->task)) {
 		if (!mirror_is_done(visit->task) || visit->task->result == 0)
 			return 1;
 		*err = visit->task->err;
@@ -101,8 +101,9 @@ void mirror_serve(struct v2_call *call, const struct mirror_place *place,
 	mirror_refuse(call, place, &err);
 }
 
-static void refuse_for_a_while(struct v2_call *call, const struct mirror_place *place,
-			       unsigned status, enum v2_code code, const struct err *why)
+static void mirror_answer_refuse_for_a_while(struct v2_call *call, const struct mirror_place *place,
+					     unsigned status, enum v2_code code,
+					     const struct err *why)
 {
 	char seconds[24];
 
@@ -112,7 +113,7 @@ static void refuse_for_a_while(struct v2_call *call, const struct mirror_place *
 	v2_refuse(call->response, status, code, "%s", why->text);
 }
 
-static void refuse_absent(struct v2_call *call, const struct mirror_place *place)
+static void mirror_answer_refuse_absent(struct v2_call *call, const struct mirror_place *place)
 {
 	enum v2_code code = call->path.kind == V2_BLOB       ? V2_BLOB_UNKNOWN
 			    : call->path.kind == V2_MANIFEST ? V2_MANIFEST_UNKNOWN
@@ -127,7 +128,8 @@ static void refuse_absent(struct v2_call *call, const struct mirror_place *place
  * Who may push a name that nobody has yet hears that it is free, and not that
  * the default upstream keeps it from him: a push begins with such questions.
  */
-static bool refuse_is_free(const struct v2_call *call, const struct mirror_place *place)
+static bool mirror_answer_refuse_is_free(const struct v2_call *call,
+					 const struct mirror_place *place)
 {
 	return place->by_default && call->may &&
 	       call->may(call->may_ctx, call->path.repository, V2_PUSH);
@@ -137,23 +139,23 @@ void mirror_refuse(struct v2_call *call, const struct mirror_place *place, const
 {
 	switch ((int)why->kind) {
 	case ERR_NOT_FOUND:
-		refuse_absent(call, place);
+		mirror_answer_refuse_absent(call, place);
 		break;
 	case ERR_UNAUTHORIZED:
 	case ERR_DENIED:
-		if (refuse_is_free(call, place))
-			refuse_absent(call, place);
+		if (mirror_answer_refuse_is_free(call, place))
+			mirror_answer_refuse_absent(call, place);
 		else
 			v2_refuse(call->response, 403, V2_DENIED, "%s", why->text);
 		break;
 	case ERR_BUSY:
-		refuse_for_a_while(call, place, 429, V2_TOOMANYREQUESTS, why);
+		mirror_answer_refuse_for_a_while(call, place, 429, V2_TOOMANYREQUESTS, why);
 		break;
 	case ERR_REMOTE:
 	case ERR_TIMEOUT:
 	case ERR_UNAVAILABLE:
 	case ERR_CANCELLED:
-		refuse_for_a_while(call, place, 503, V2_UNAVAILABLE, why);
+		mirror_answer_refuse_for_a_while(call, place, 503, V2_UNAVAILABLE, why);
 		break;
 	case ERR_CORRUPT:
 	case ERR_LIMIT:

@@ -19,8 +19,8 @@ struct arrival {
 	uint64_t size; /* of the part that was asked for */
 };
 
-static ssize_t arrival_read(struct http_stream *stream, uint64_t at, char *out, size_t max,
-			    bool over, struct http_wait *wait)
+static ssize_t mirror_answer_blob_read(struct http_stream *stream, uint64_t at, char *out,
+				       size_t max, bool over, struct http_wait *wait)
 {
 	struct arrival *arrival = container_of(stream, struct arrival, stream);
 	const struct mirror_task *task = arrival->task;
@@ -46,7 +46,8 @@ static ssize_t arrival_read(struct http_stream *stream, uint64_t at, char *out, 
 	return n;
 }
 
-static ssize_t arrival_read_near(struct http_stream *stream, uint64_t at, char *out, size_t max)
+static ssize_t mirror_answer_blob_read_near(struct http_stream *stream, uint64_t at, char *out,
+					    size_t max)
 {
 	struct arrival *arrival = container_of(stream, struct arrival, stream);
 	const struct mirror_task *task = arrival->task;
@@ -65,7 +66,7 @@ static ssize_t arrival_read_near(struct http_stream *stream, uint64_t at, char *
 	return n;
 }
 
-static void arrival_close(struct http_stream *stream)
+static void mirror_answer_blob_close(struct http_stream *stream)
 {
 	struct arrival *arrival = container_of(stream, struct arrival, stream);
 
@@ -73,14 +74,16 @@ static void arrival_close(struct http_stream *stream)
 	free(arrival);
 }
 
-static struct http_stream *arrival_open(struct mirror_visit *visit, uint64_t from, uint64_t size)
+static struct http_stream *mirror_answer_blob_open(struct mirror_visit *visit, uint64_t from,
+						   uint64_t size)
 {
 	struct arrival *arrival = malloc(sizeof(*arrival));
 
 	if (!arrival)
 		abort();
 	*arrival = (struct arrival){
-		.stream = {arrival_read, arrival_close, arrival_read_near},
+		.stream = {mirror_answer_blob_read, mirror_answer_blob_close,
+			   mirror_answer_blob_read_near},
 		.task = visit->task,
 		.from = from,
 		.size = size,
@@ -90,20 +93,21 @@ static struct http_stream *arrival_open(struct mirror_visit *visit, uint64_t fro
 }
 
 /* HEAD has no body: its stream, which is not read, says how long one would be. */
-static void blob_answer_arrival(struct v2_call *call, struct mirror_visit *visit)
+static void mirror_answer_blob_send(struct v2_call *call, struct mirror_visit *visit)
 {
 	uint64_t size = atomic_load(&visit->task->size);
 	struct v2_range range;
 
 	if (!v2_blob_begin(call, call->path.reference, size, &range))
 		return;
-	call->response->stream = arrival_open(visit, range.first, range.count);
+	call->response->stream = mirror_answer_blob_open(visit, range.first, range.count);
 	call->response->stream_bytes = range.count;
 }
 
 /* 1 it can be served by what is here, 0, -1. *out_stored: the bytes are, if not the leave. */
-static int blob_find_held(const struct v2_call *call, const struct mirror_place *place,
-			  bool *out_stored, struct digest *out, struct err *err)
+static int mirror_answer_blob_find_held(const struct v2_call *call,
+					const struct mirror_place *place, bool *out_stored,
+					struct digest *out, struct err *err)
 {
 	const struct digest *digest = &call->path.digest;
 	AUTO(meta) struct meta *meta = NULL;
@@ -123,8 +127,8 @@ static int blob_find_held(const struct v2_call *call, const struct mirror_place 
 	return found;
 }
 
-static void blob_serve(struct v2_call *call, const struct mirror_place *place,
-		       const struct digest *blob)
+static void mirror_answer_blob_serve(struct v2_call *call, const struct mirror_place *place,
+				     const struct digest *blob)
 {
 	use_note(call->v2->store, blob);
 	mirror_serve(call, place, &call->path.digest);
@@ -133,14 +137,15 @@ static void blob_serve(struct v2_call *call, const struct mirror_place *place,
 }
 
 /* Ask for it by GET: there is no shorter way, or it was tried. */
-static int blob_want(struct v2_call *call, struct mirror_wish *wish, struct err *err)
+static int mirror_answer_blob_want(struct v2_call *call, struct mirror_wish *wish, struct err *err)
 {
 	wish->kind = MIRROR_FILL;
 	return mirror_visit_ask(call, wish, MIRROR_WAIT_MS, err);
 }
 
-/* Ask for leave alone, where that is all that is needed; then as blob_want(). */
-static int blob_check(struct v2_call *call, struct mirror_wish *wish, bool stored, struct err *err)
+/* Ask for leave alone, where that is all that is needed; then as mirror_answer_blob_want(). */
+static int mirror_answer_blob_check(struct v2_call *call, struct mirror_wish *wish, bool stored,
+				    struct err *err)
 {
 	struct mirror_visit *visit = mirror_visit_of(call);
 	bool heads = call->request->method == HTTP_HEAD;
@@ -151,32 +156,32 @@ static int blob_check(struct v2_call *call, struct mirror_wish *wish, bool store
 		visit->task = mirror_join(call->v2->mirror, wish);
 	}
 	if (visit->task ? visit->task->kind == MIRROR_FILL : !heads && !stored)
-		return blob_want(call, wish, err);
+		return mirror_answer_blob_want(call, wish, err);
 	wish->kind = MIRROR_CHECK;
 	result = mirror_visit_ask(call, wish, MIRROR_WAIT_MS, err);
 	if (result == 0 || (result == 1 && heads) || (result < 0 && err->kind != ERR_UNSUPPORTED))
 		return result;
 	mirror_visit_drop(visit);
-	return blob_want(call, wish, err);
+	return mirror_answer_blob_want(call, wish, err);
 }
 
 /* Somebody else's fetch was over just when this one was to begin. */
-static bool blob_has_no_stage(const struct mirror_task *task)
+static bool mirror_answer_blob_has_no_stage(const struct mirror_task *task)
 {
 	return task->kind == MIRROR_FILL && task->fd < 0;
 }
 
-static int blob_serve_fetched(struct v2_call *call, const struct mirror_place *place,
-			      struct err *err)
+static int mirror_answer_blob_serve_fetched(struct v2_call *call, const struct mirror_place *place,
+					    struct err *err)
 {
 	struct digest blob;
 	bool stored;
-	int held = blob_find_held(call, place, &stored, &blob, err);
+	int held = mirror_answer_blob_find_held(call, place, &stored, &blob, err);
 
 	if (held == 0)
 		return err_set(err, ERR_UNAVAILABLE, "the blob was here, and has gone again");
 	if (held == 1)
-		blob_serve(call, place, &blob);
+		mirror_answer_blob_serve(call, place, &blob);
 	return held < 0 ? -1 : 0;
 }
 
@@ -187,7 +192,7 @@ void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 	struct digest blob;
 	bool stored = false;
 	struct err err;
-	int held = blob_find_held(call, place, &stored, &blob, &err);
+	int held = mirror_answer_blob_find_held(call, place, &stored, &blob, &err);
 	int result;
 
 	if (held < 0) {
@@ -196,14 +201,14 @@ void mirror_answer_blob(struct v2_call *call, const struct mirror_place *place)
 	}
 	if (held == 1) {
 		mirror_count_hit(call, place);
-		blob_serve(call, place, &blob);
+		mirror_answer_blob_serve(call, place, &blob);
 		return;
 	}
-	result = blob_check(call, &wish, stored, &err);
-	if (result == 1 && blob_has_no_stage(mirror_visit_of(call)->task))
-		result = blob_serve_fetched(call, place, &err);
+	result = mirror_answer_blob_check(call, &wish, stored, &err);
+	if (result == 1 && mirror_answer_blob_has_no_stage(mirror_visit_of(call)->task))
+		result = mirror_answer_blob_serve_fetched(call, place, &err);
 	if (result < 0)
 		mirror_refuse(call, place, &err);
 	else if (result == 1)
-		blob_answer_arrival(call, mirror_visit_of(call));
+		mirror_answer_blob_send(call, mirror_visit_of(call));
 }

@@ -8,8 +8,8 @@
 #define LIST_TAGS "tags"
 
 /* What the upstream said, if it did; fresh: it need not be asked. 1, 0 or -1. */
-static int list_find(const struct v2_call *call, const struct mirror_wish *wish, json_t **out,
-		     bool *out_fresh, struct err *err)
+static int mirror_answer_list_find(const struct v2_call *call, const struct mirror_wish *wish,
+				   json_t **out, bool *out_fresh, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	int64_t at_ms = 0;
@@ -23,8 +23,8 @@ static int list_find(const struct v2_call *call, const struct mirror_wish *wish,
 }
 
 /* Of an upstream that never listed its tags: those that were asked for. 1 there are some. */
-static int list_find_own(const struct v2_call *call, const struct mirror_wish *wish, json_t **out,
-			 struct err *err)
+static int mirror_answer_list_find_own(const struct v2_call *call, const struct mirror_wish *wish,
+				       json_t **out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 
@@ -35,12 +35,12 @@ static int list_find_own(const struct v2_call *call, const struct mirror_wish *w
 }
 
 /* 1 and the list, 0 the call waits, -1 and why there is none. */
-static int list_get(struct v2_call *call, const struct mirror_wish *wish, json_t **out,
-		    struct err *err)
+static int mirror_answer_list_get(struct v2_call *call, const struct mirror_wish *wish,
+				  json_t **out, struct err *err)
 {
 	AUTO(json) json_t *held = NULL;
 	bool fresh = false;
-	int found = list_find(call, wish, &held, &fresh, err);
+	int found = mirror_answer_list_find(call, wish, &held, &fresh, err);
 	int result;
 	struct err why;
 
@@ -56,17 +56,17 @@ static int list_get(struct v2_call *call, const struct mirror_wish *wish, json_t
 	if (result == 0)
 		return 0;
 	if (result == 1)
-		return list_find(call, wish, out, &fresh, err);
+		return mirror_answer_list_find(call, wish, out, &fresh, err);
 	if (mirror_is_no(err))
 		return -1;
-	if (found == 0 && list_find_own(call, wish, &held, &why) < 1)
+	if (found == 0 && mirror_answer_list_find_own(call, wish, &held, &why) < 1)
 		return -1;
 	mirror_mark_stale(call, wish->place);
 	*out = steal_ptr(&held);
 	return 1;
 }
 
-static void list_send(struct v2_call *call, const char *type, const json_t *body)
+static void mirror_answer_list_send(struct v2_call *call, const char *type, const json_t *body)
 {
 	auto_free char *text = json_dumps(body, JSON_COMPACT);
 
@@ -77,7 +77,7 @@ static void list_send(struct v2_call *call, const char *type, const json_t *body
 
 /* Tags */
 
-static bool list_is_after(const json_t *tag, struct str last)
+static bool mirror_answer_list_is_after(const json_t *tag, struct str last)
 {
 	struct str name = json_str(tag);
 	size_t len = name.len < last.len ? name.len : last.len;
@@ -87,7 +87,8 @@ static bool list_is_after(const json_t *tag, struct str last)
 }
 
 /* The next page is asked for by the same way. */
-static void list_add_link(struct v2_call *call, const struct v2_page *page, struct str last)
+static void mirror_answer_list_add_link(struct v2_call *call, const struct v2_page *page,
+					struct str last)
 {
 	auto_buf struct buf query = BUF_INIT(V2_PAGE_LINK_MAX);
 	struct str ns = call->path.ns;
@@ -99,7 +100,7 @@ static void list_add_link(struct v2_call *call, const struct v2_page *page, stru
 	v2_page_link(call, page, last, buf_str(&query));
 }
 
-static void list_send_tags(struct v2_call *call, const json_t *tags)
+static void mirror_answer_list_send_tags(struct v2_call *call, const json_t *tags)
 {
 	AUTO(json)
 	json_t *body =
@@ -113,18 +114,18 @@ static void list_send_tags(struct v2_call *call, const json_t *tags)
 		return;
 	json_array_foreach(tags, i, tag)
 	{
-		if (!list_is_after(tag, page.last))
+		if (!mirror_answer_list_is_after(tag, page.last))
 			continue;
 		if (json_array_size(names) == page.max) {
 			if (page.max > 0)
-				list_add_link(call, &page,
-					      json_str(json_array_get(names, page.max - 1)));
+				mirror_answer_list_add_link(
+					call, &page, json_str(json_array_get(names, page.max - 1)));
 			break;
 		}
 		if (json_array_append(names, (json_t *)drop_const(tag)) < 0)
 			abort();
 	}
-	list_send(call, "application/json", body);
+	mirror_answer_list_send(call, "application/json", body);
 }
 
 void mirror_answer_tags(struct v2_call *call, const struct mirror_place *place)
@@ -133,18 +134,18 @@ void mirror_answer_tags(struct v2_call *call, const struct mirror_place *place)
 		.kind = MIRROR_TAGS, .place = place, .name = STR(LIST_TAGS)};
 	AUTO(json) json_t *tags = NULL;
 	struct err err;
-	int result = list_get(call, &wish, &tags, &err);
+	int result = mirror_answer_list_get(call, &wish, &tags, &err);
 
 	if (result < 0)
 		mirror_refuse(call, place, &err);
 	else if (result == 1)
-		list_send_tags(call, tags);
+		mirror_answer_list_send_tags(call, tags);
 }
 
 /* Referrers */
 
 /* Those of one type, where one is asked for. */
-static json_t *list_filter(struct v2_call *call, json_t *descriptors)
+static json_t *mirror_answer_list_filter(struct v2_call *call, json_t *descriptors)
 {
 	json_t *out = json_array();
 	struct str type;
@@ -179,15 +180,15 @@ void mirror_answer_referrers(struct v2_call *call, const struct mirror_place *pl
 	AUTO(json) json_t *descriptors = NULL;
 	AUTO(json) json_t *body = NULL;
 	struct err err;
-	int result = list_get(call, &wish, &descriptors, &err);
+	int result = mirror_answer_list_get(call, &wish, &descriptors, &err);
 
 	if (result < 0)
 		mirror_refuse(call, place, &err);
 	if (result < 1)
 		return;
 	body = json_pack("{s:i, s:s, s:o}", "schemaVersion", 2, "mediaType", MEDIA_OCI_INDEX,
-			 "manifests", list_filter(call, descriptors));
+			 "manifests", mirror_answer_list_filter(call, descriptors));
 	if (!body)
 		abort();
-	list_send(call, MEDIA_OCI_INDEX, body);
+	mirror_answer_list_send(call, MEDIA_OCI_INDEX, body);
 }

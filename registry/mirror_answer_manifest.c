@@ -14,8 +14,9 @@ struct held {
 };
 
 /* What a name stands for, and when the upstream said so. 1, 0 or -1. */
-static int held_find_tag(struct meta *meta, const struct v2_path *path,
-			 const struct mirror_place *place, struct held *out, struct err *err)
+static int mirror_answer_manifest_find_tag(struct meta *meta, const struct v2_path *path,
+					   const struct mirror_place *place, struct held *out,
+					   struct err *err)
 {
 	struct mirror_tag tag;
 	int found;
@@ -33,8 +34,8 @@ static int held_find_tag(struct meta *meta, const struct v2_path *path,
 	return 1;
 }
 
-static int held_find(const struct v2_call *call, const struct mirror_place *place, struct held *out,
-		     struct err *err)
+static int mirror_answer_manifest_find(const struct v2_call *call, const struct mirror_place *place,
+				       struct held *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct repository_item item = {.size = 0};
@@ -44,7 +45,7 @@ static int held_find(const struct v2_call *call, const struct mirror_place *plac
 	*out = (struct held){.held = false};
 	if (meta_begin(call->v2->store, META_READ, &meta, err) < 0)
 		return -1;
-	found = held_find_tag(meta, &call->path, place, out, err);
+	found = mirror_answer_manifest_find_tag(meta, &call->path, place, out, err);
 	if (found == 1)
 		found = repository_find(meta, str_of(place->key), REPOSITORY_MANIFEST, &out->digest,
 					&item, err);
@@ -65,7 +66,7 @@ void mirror_answer_manifest(struct v2_call *call, const struct mirror_place *pla
 	struct err err;
 	int result;
 
-	if (held_find(call, place, &held, &err) < 0) {
+	if (mirror_answer_manifest_find(call, place, &held, &err) < 0) {
 		v2_refuse_err(call->response, &err);
 		return;
 	}

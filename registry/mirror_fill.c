@@ -75,19 +75,19 @@ ssize_t mirror_fill_read_near(const struct mirror_task *task, uint64_t at, char 
 	return n > 0 ? n : 0;
 }
 
-static int fill_wrong_size(const struct fill *fill, uint64_t size, struct err *err)
+static int mirror_fill_wrong_size(const struct fill *fill, uint64_t size, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s: blob of %" PRIu64 " bytes, which were %" PRIu64,
 		       fill->task->place.upstream->host, size, atomic_load(&fill->task->size));
 }
 
 /* The upstream says how long it is: that holds for all its answers. */
-static int fill_note_size(struct fill *fill, uint64_t size, struct err *err)
+static int mirror_fill_note_size(struct fill *fill, uint64_t size, struct err *err)
 {
 	uint64_t known = atomic_load(&fill->task->size);
 
 	if (known != MIRROR_SIZE_UNKNOWN)
-		return known == size ? 0 : fill_wrong_size(fill, size, err);
+		return known == size ? 0 : mirror_fill_wrong_size(fill, size, err);
 	if (size > MIRROR_BLOB_MAX)
 		return err_set(err, ERR_LIMIT, "a blob of %" PRIu64 " bytes", size);
 	atomic_store(&fill->task->size, size);
@@ -96,7 +96,7 @@ static int fill_note_size(struct fill *fill, uint64_t size, struct err *err)
 }
 
 /* Where this answer starts, and whether it is of the same blob as the one before. */
-static int fill_begin(struct fill *fill, struct err *err)
+static int mirror_fill_begin(struct fill *fill, struct err *err)
 {
 	struct range range;
 	uint64_t length;
@@ -105,14 +105,14 @@ static int fill_begin(struct fill *fill, struct err *err)
 	if (fill->reply.status == 200) {
 		fill->skip = fill->done;
 		if (range_parse_number(http_header(&fill->reply, "Content-Length"), &length))
-			return fill_note_size(fill, length, err);
+			return mirror_fill_note_size(fill, length, err);
 		return 0;
 	}
 	fill->skip = 0;
 	fill->no_range = true; /* unless this answer is fine */
 	if (range_parse(http_header(&fill->reply, "Content-Range"), &range, err) < 0)
 		return -1;
-	if (range.size != RANGE_SIZE_UNKNOWN && fill_note_size(fill, range.size, err) < 0)
+	if (range.size != RANGE_SIZE_UNKNOWN && mirror_fill_note_size(fill, range.size, err) < 0)
 		return -1;
 	if (range.first != fill->done)
 		return err_set(err, ERR_REMOTE,
@@ -123,7 +123,7 @@ static int fill_begin(struct fill *fill, struct err *err)
 }
 
 /* What says nothing of its end, or lies, does not take the disk from all others. */
-static int fill_ask_for_room(struct fill *fill, size_t more, struct err *err)
+static int mirror_fill_ask_for_room(struct fill *fill, size_t more, struct err *err)
 {
 	struct vacancy *vacancy = fill->task->mirror->options.vacancy;
 	uint64_t size = atomic_load(&fill->task->size);
@@ -140,7 +140,7 @@ static int fill_ask_for_room(struct fill *fill, size_t more, struct err *err)
 	return 0;
 }
 
-static int fill_stage(struct fill *fill, struct str bytes, struct err *err)
+static int mirror_fill_stage(struct fill *fill, struct str bytes, struct err *err)
 {
 	uint64_t at = fill->done;
 
@@ -157,7 +157,7 @@ static int fill_stage(struct fill *fill, struct str bytes, struct err *err)
 	return 0;
 }
 
-static void fill_tell(struct fill *fill)
+static void mirror_fill_tell(struct fill *fill)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
@@ -167,12 +167,12 @@ static void fill_tell(struct fill *fill)
 	mirror_tell(fill->task);
 }
 
-static int fill_write(struct sink *sink, struct str bytes, struct err *err)
+static int mirror_fill_write(struct sink *sink, struct str bytes, struct err *err)
 {
 	struct fill *fill = container_of(sink, struct fill, sink);
 	uint64_t size;
 
-	if (!fill->begun && fill_begin(fill, err) < 0)
+	if (!fill->begun && mirror_fill_begin(fill, err) < 0)
 		return -1;
 	if (fill->skip >= bytes.len) {
 		fill->skip -= bytes.len;
@@ -183,22 +183,23 @@ static int fill_write(struct sink *sink, struct str bytes, struct err *err)
 	size = atomic_load(&fill->task->size);
 	if (bytes.len > (size == MIRROR_SIZE_UNKNOWN ? MIRROR_BLOB_MAX : size) - fill->done)
 		return err_set(err, ERR_CORRUPT, "a blob of more bytes than its upstream said");
-	if (fill_ask_for_room(fill, bytes.len, err) < 0 || fill_stage(fill, bytes, err) < 0 ||
+	if (mirror_fill_ask_for_room(fill, bytes.len, err) < 0 ||
+	    mirror_fill_stage(fill, bytes, err) < 0 ||
 	    blob_writer_add(fill->writer, bytes, err) < 0)
 		return -1;
 	fill->done += bytes.len;
 	atomic_fetch_add(&fill->task->place.upstream->counts.fetched, bytes.len);
 	atomic_store(&fill->task->arrived, fill->done);
-	fill_tell(fill);
+	mirror_fill_tell(fill);
 	return 0;
 }
 
 /* The answer came to its end: 1 all of the blob is there, 0 some is not, -1. */
-static int fill_judge(struct fill *fill, struct err *err)
+static int mirror_fill_judge(struct fill *fill, struct err *err)
 {
 	uint64_t size;
 
-	if (!fill->begun && fill_begin(fill, err) < 0) /* it had no body */
+	if (!fill->begun && mirror_fill_begin(fill, err) < 0) /* it had no body */
 		return -1;
 	size = atomic_load(&fill->task->size);
 	if (size == MIRROR_SIZE_UNKNOWN) {
@@ -213,7 +214,7 @@ static int fill_judge(struct fill *fill, struct err *err)
 }
 
 /* Whether another try may bring what is missing. Before anybody has a byte, the answer is his. */
-static bool fill_may_go_on(const struct fill *fill, const struct err *why)
+static bool mirror_fill_may_go_on(const struct fill *fill, const struct err *why)
 {
 	const struct http_reply *reply = &fill->reply;
 
@@ -226,7 +227,7 @@ static bool fill_may_go_on(const struct fill *fill, const struct err *why)
 }
 
 /* One try: 1 all is there, 0 another try may bring more (*err says what was wrong), -1. */
-static int fill_once(struct fill *fill, struct err *err)
+static int mirror_fill_once(struct fill *fill, struct err *err)
 {
 	uint64_t size = atomic_load(&fill->task->size);
 	struct remote_request request = {
@@ -238,22 +239,22 @@ static int fill_once(struct fill *fill, struct err *err)
 		request.range = range;
 	fill->begun = false;
 	if (mirror_ask(fill->hand, &request, &fill->reply, err) == 0)
-		return fill_judge(fill, err);
+		return mirror_fill_judge(fill, err);
 	if (fill->reply.status == 416 && request.range) {
 		fill->no_range = true;
 		return 0;
 	}
-	return fill_may_go_on(fill, err) ? 0 : -1;
+	return mirror_fill_may_go_on(fill, err) ? 0 : -1;
 }
 
-static int fill_receive(struct fill *fill, struct err *err)
+static int mirror_fill_receive(struct fill *fill, struct err *err)
 {
 	struct mirror_hand *hand = fill->hand;
 	struct retry retry = remote_retry(mirror_remote_get(hand->remote));
 
 	while (true) {
 		uint64_t before = fill->done;
-		int result = fill_once(fill, err);
+		int result = mirror_fill_once(fill, err);
 
 		if (result != 0)
 			return result < 0 ? -1 : 0;
@@ -266,7 +267,8 @@ static int fill_receive(struct fill *fill, struct err *err)
 	}
 }
 
-static int fill_put_record(struct mirror_task *task, const struct blob_info *info, struct err *err)
+static int mirror_fill_put_record(struct mirror_task *task, const struct blob_info *info,
+				  struct err *err)
 {
 	const struct repository_item item = {
 		.kind = REPOSITORY_BLOB,
@@ -285,7 +287,7 @@ static int fill_put_record(struct mirror_task *task, const struct blob_info *inf
 }
 
 /* All is here: is it what it should be? Then it is kept, and the rest is given away. */
-static int fill_keep(struct fill *fill, struct err *err)
+static int mirror_fill_keep(struct fill *fill, struct err *err)
 {
 	struct mirror_task *task = fill->task;
 	AUTO(lease) struct lease *lease = NULL;
@@ -293,20 +295,20 @@ static int fill_keep(struct fill *fill, struct err *err)
 
 	if (lease_open(task->mirror->options.store, &lease, err) < 0 ||
 	    blob_writer_commit(fill->writer, &task->digest, &info, err) < 0 ||
-	    fill_put_record(task, &info, err) < 0)
+	    mirror_fill_put_record(task, &info, err) < 0)
 		return -1;
 	atomic_store(&task->whole, true);
 	return 0;
 }
 
 /* Whether it was fetched since who asks for it has looked. 1, 0, -1. */
-static int fill_find_held(const struct mirror_task *task, struct repository_item *out,
-			  struct err *err)
+static int mirror_fill_find_held(const struct mirror_task *task, struct repository_item *out,
+				 struct err *err)
 {
 	return mirror_holds(task->mirror, &task->place, REPOSITORY_BLOB, &task->digest, out, err);
 }
 
-static int fill_open_stage(struct mirror_task *task, struct err *err)
+static int mirror_fill_open_stage(struct mirror_task *task, struct err *err)
 {
 	int dirfd = store_dirfd(task->mirror->options.store, STORE_TMP);
 
@@ -314,23 +316,23 @@ static int fill_open_stage(struct mirror_task *task, struct err *err)
 	return task->fd < 0 ? err_os(err, errno, "stage a blob") : 0;
 }
 
-static int fill_run(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+static int mirror_fill_run(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
-	struct fill fill = {.sink = {fill_write}, .hand = hand, .task = task};
+	struct fill fill = {.sink = {mirror_fill_write}, .hand = hand, .task = task};
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	struct repository_item item;
-	int result = fill_find_held(task, &item, err);
+	int result = mirror_fill_find_held(task, &item, err);
 
 	if (result != 0) /* nothing is staged: it is served from the store */
 		return result < 0 ? -1 : 0;
-	if (fill_open_stage(task, err) < 0 ||
+	if (mirror_fill_open_stage(task, err) < 0 ||
 	    blob_writer_open(hand->mirror->options.store, &writer, err) < 0)
 		return -1;
 	fill.writer = writer;
-	result = fill_receive(&fill, err);
+	result = mirror_fill_receive(&fill, err);
 	http_reply_done(&fill.reply);
 	if (result == 0)
-		result = fill_keep(&fill, err);
+		result = mirror_fill_keep(&fill, err);
 	if (result < 0)
 		(void)err_ctx(err, "%s", task->name);
 	return result;
@@ -339,7 +341,7 @@ static int fill_run(struct mirror_hand *hand, struct mirror_task *task, struct e
 int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
 	struct vacancy *vacancy = hand->mirror->options.vacancy;
-	int result = fill_run(hand, task, err);
+	int result = mirror_fill_run(hand, task, err);
 	struct err ignored;
 
 	/* Whoever asks next may find room. */
@@ -350,7 +352,7 @@ int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct 
 }
 
 /* Some do not know HEAD (405), and a signed URL refuses it: ERR_UNSUPPORTED, ask by GET. */
-static int check_failed(const struct http_reply *reply, struct err *err)
+static int mirror_fill_check_failed(const struct http_reply *reply, struct err *err)
 {
 	if (err->kind == ERR_REMOTE && reply->status >= 400 && !retry_status(reply->status))
 		err->kind = ERR_UNSUPPORTED;
@@ -370,14 +372,14 @@ int mirror_check_blob(struct mirror_hand *hand, struct mirror_task *task, struct
 	struct blob_info info;
 	struct repository_item item;
 	uint64_t size;
-	int found = fill_find_held(task, &item, err);
+	int found = mirror_fill_find_held(task, &item, err);
 
 	if (found == 1)
 		atomic_store(&task->size, item.size);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	if (mirror_ask(hand, &request, &reply, err) < 0)
-		return check_failed(&reply, err);
+		return mirror_fill_check_failed(&reply, err);
 	if (!range_parse_number(http_header(&reply, "Content-Length"), &size))
 		return err_set(err, ERR_UNSUPPORTED, "the upstream does not say how long it is");
 	atomic_store(&task->size, size);
@@ -386,5 +388,5 @@ int mirror_check_blob(struct mirror_hand *hand, struct mirror_task *task, struct
 	found = intake_find(hand->mirror->options.store, lease, &task->digest, &info, err);
 	if (found <= 0 || info.size != size || task->digest.algorithm != DIGEST_SHA256)
 		return found < 0 ? -1 : 0; /* a sha512 does not tell what the store calls it */
-	return fill_put_record(task, &info, err);
+	return mirror_fill_put_record(task, &info, err);
 }

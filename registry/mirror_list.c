@@ -17,7 +17,7 @@
 #define LIST_PAGE "list?n=1000"
 
 /* The address of the next page. False where this is the last. */
-static bool list_next(const struct http_reply *reply, const char *base, struct buf *out)
+static bool mirror_list_next(const struct http_reply *reply, const char *base, struct buf *out)
 {
 	struct str link = link_find(http_header(reply, "Link"), STR("next"));
 	struct err ignored;
@@ -27,7 +27,8 @@ static bool list_next(const struct http_reply *reply, const char *base, struct b
 }
 
 /* Add a page's array to the list. */
-static int list_add(json_t *list, struct str text, const char *key, size_t *left, struct err *err)
+static int mirror_list_add(json_t *list, struct str text, const char *key, size_t *left,
+			   struct err *err)
 {
 	AUTO(json) json_t *page = NULL;
 	json_t *items = NULL;
@@ -52,8 +53,8 @@ struct list_question {
 	const char *accept;
 };
 
-static int list_fetch(struct mirror_hand *hand, const struct list_question *question, json_t *list,
-		      struct http_reply *reply, struct err *err)
+static int mirror_list_fetch(struct mirror_hand *hand, const struct list_question *question,
+			     json_t *list, struct http_reply *reply, struct err *err)
 {
 	auto_buf struct buf base = BUF_INIT(HTTP_URL_MAX);
 	auto_buf struct buf next = BUF_INIT(HTTP_URL_MAX);
@@ -72,16 +73,17 @@ static int list_fetch(struct mirror_hand *hand, const struct list_question *ques
 	for (int pages = 0; pages < LIST_PAGES_MAX; pages++) {
 		buf_clear(&text);
 		if (mirror_ask(hand, &request, reply, err) < 0 ||
-		    list_add(list, buf_str(&text), question->key, &left, err) < 0)
+		    mirror_list_add(list, buf_str(&text), question->key, &left, err) < 0)
 			return -1;
-		if (!list_next(reply, base.ptr, &next))
+		if (!mirror_list_next(reply, base.ptr, &next))
 			return 0;
 		request.url = next.ptr;
 	}
 	return err_set(err, ERR_CORRUPT, "the upstream's list has no end");
 }
 
-static int list_keep(struct mirror_hand *hand, struct str what, json_t *list, struct err *err)
+static int mirror_list_keep(struct mirror_hand *hand, struct str what, json_t *list,
+			    struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 
@@ -93,7 +95,7 @@ static int list_keep(struct mirror_hand *hand, struct str what, json_t *list, st
 }
 
 /* Whether it came since its asker looked. 1, 0 or -1. */
-static int list_is_here(struct mirror_hand *hand, struct err *err)
+static int mirror_list_is_here(struct mirror_hand *hand, struct err *err)
 {
 	const struct mirror_task *task = hand->task;
 	AUTO(meta) struct meta *meta = NULL;
@@ -108,7 +110,7 @@ static int list_is_here(struct mirror_hand *hand, struct err *err)
 	return found == 1 ? mirror_is_fresh(&task->place, at_ms) : found;
 }
 
-static json_t *list_new(void)
+static json_t *mirror_list_new(void)
 {
 	json_t *list = json_array();
 
@@ -117,17 +119,17 @@ static json_t *list_new(void)
 	return list;
 }
 
-static int list_compare(const void *a, const void *b)
+static int mirror_list_compare(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* In the order of their bytes, each once; what is no tag is left out. */
-static json_t *list_sort_tags(json_t *tags)
+static json_t *mirror_list_sort_tags(json_t *tags)
 {
 	size_t count = json_array_size(tags);
 	auto_free const char **sorted = calloc(count + 1, sizeof(*sorted));
-	json_t *out = list_new();
+	json_t *out = mirror_list_new();
 	size_t n = 0;
 
 	if (!sorted)
@@ -138,9 +140,9 @@ static json_t *list_sort_tags(json_t *tags)
 		if (tag && transport_is_tag(str_of(tag)))
 			sorted[n++] = tag;
 	}
-	qsort(sorted, n, sizeof(*sorted), list_compare);
+	qsort(sorted, n, sizeof(*sorted), mirror_list_compare);
 	for (size_t i = 0; i < n; i++) {
-		if ((i == 0 || list_compare(&sorted[i - 1], &sorted[i]) != 0) &&
+		if ((i == 0 || mirror_list_compare(&sorted[i - 1], &sorted[i]) != 0) &&
 		    json_array_append_new(out, json_string(sorted[i])) < 0)
 			abort();
 	}
@@ -152,20 +154,20 @@ int mirror_fetch_tags(struct mirror_hand *hand, struct mirror_task *task, struct
 	static const struct list_question question = {"tags", LIST_PAGE, "tags",
 						      "application/json, */*"};
 	auto_http_reply struct http_reply reply = {0};
-	AUTO(json) json_t *tags = list_new();
+	AUTO(json) json_t *tags = mirror_list_new();
 	AUTO(json) json_t *sorted = NULL;
-	int here = list_is_here(hand, err);
+	int here = mirror_list_is_here(hand, err);
 
 	if (here != 0)
 		return here < 0 ? -1 : 0;
-	if (list_fetch(hand, &question, tags, &reply, err) < 0)
+	if (mirror_list_fetch(hand, &question, tags, &reply, err) < 0)
 		return -1;
-	sorted = list_sort_tags(tags);
-	return list_keep(hand, str_of(task->name), sorted, err);
+	sorted = mirror_list_sort_tags(tags);
+	return mirror_list_keep(hand, str_of(task->name), sorted, err);
 }
 
 /* A registry without the API has an index of them under a tag, or nothing. */
-static int list_fetch_fallback(struct mirror_hand *hand, json_t *list, struct err *err)
+static int mirror_list_fetch_fallback(struct mirror_hand *hand, json_t *list, struct err *err)
 {
 	char name[DIGEST_TEXT_MAX];
 	const struct list_question question = {"manifests", name, "manifests", FETCH_ACCEPT};
@@ -174,7 +176,7 @@ static int list_fetch_fallback(struct mirror_hand *hand, json_t *list, struct er
 	(void)snprintf(name, sizeof(name), "%s", hand->task->name);
 	*strchr(name, ':') = '-';
 	name[sizeof("sha256-") - 1 + 64] = '\0'; /* of a sha512 no more */
-	if (list_fetch(hand, &question, list, &reply, err) < 0)
+	if (mirror_list_fetch(hand, &question, list, &reply, err) < 0)
 		return err->kind == ERR_NOT_FOUND ? 0 : -1;
 	return 0;
 }
@@ -184,19 +186,19 @@ int mirror_fetch_referrers(struct mirror_hand *hand, struct mirror_task *task, s
 	const struct list_question question = {"referrers", task->name, "manifests",
 					       MEDIA_OCI_INDEX ", */*"};
 	auto_http_reply struct http_reply reply = {0};
-	AUTO(json) json_t *list = list_new();
-	int here = list_is_here(hand, err);
+	AUTO(json) json_t *list = mirror_list_new();
+	int here = mirror_list_is_here(hand, err);
 
 	if (here != 0)
 		return here < 0 ? -1 : 0;
-	if (list_fetch(hand, &question, list, &reply, err) < 0) {
+	if (mirror_list_fetch(hand, &question, list, &reply, err) < 0) {
 		bool unknown = reply.status >= 400 && reply.status < 500 &&
 			       !retry_status(reply.status) && err->kind != ERR_UNAUTHORIZED &&
 			       err->kind != ERR_DENIED;
 
 		(void)json_array_clear(list);
-		if (!unknown || list_fetch_fallback(hand, list, err) < 0)
+		if (!unknown || mirror_list_fetch_fallback(hand, list, err) < 0)
 			return -1;
 	}
-	return list_keep(hand, str_of(task->name), list, err);
+	return mirror_list_keep(hand, str_of(task->name), list, err);
 }

@@ -33,7 +33,8 @@ static void auto_mirror_document_release(struct mirror_document *slot)
 
 /* Its own word goes first, since the digest covers that alone; then the upstream's, if it is one.
  */
-static void document_find_type(struct mirror_document *document, const struct http_reply *reply)
+static void mirror_manifest_find_type(struct mirror_document *document,
+				      const struct http_reply *reply)
 {
 	const struct outline *outline = &document->outline;
 	static const char *const general[] = {"", "text/plain", "application/json",
@@ -51,8 +52,8 @@ static void document_find_type(struct mirror_document *document, const struct ht
 }
 
 /* Everything that a manifest has to be before it is kept. named: the digest that it must have. */
-static int document_check(struct mirror_document *document, const struct http_reply *reply,
-			  const struct digest *named, struct err *err)
+static int mirror_manifest_check(struct mirror_document *document, const struct http_reply *reply,
+				 const struct digest *named, struct err *err)
 {
 	struct str text = buf_str(&document->text);
 	AUTO(hasher) struct hasher hasher = {0};
@@ -68,12 +69,13 @@ static int document_check(struct mirror_document *document, const struct http_re
 			       "what the upstream sent is no manifest: %.300s", why.text);
 	if (fetch_check_manifest(reply, text, &document->digest, err) < 0)
 		return -1;
-	document_find_type(document, reply);
+	mirror_manifest_find_type(document, reply);
 	return 0;
 }
 
-static int document_fetch(struct mirror_hand *hand, const char *name, const struct digest *named,
-			  struct mirror_document *out, struct err *err)
+static int mirror_manifest_fetch(struct mirror_hand *hand, const char *name,
+				 const struct digest *named, struct mirror_document *out,
+				 struct err *err)
 {
 	struct buf_sink body = BUF_SINK(&out->text);
 	const struct remote_request request = {.method = HTTP_GET,
@@ -95,12 +97,12 @@ static int document_fetch(struct mirror_hand *hand, const char *name, const stru
 			return -1;
 	}
 	atomic_fetch_add(&hand->task->place.upstream->counts.fetched, out->text.len);
-	return document_check(out, &reply, named, err);
+	return mirror_manifest_check(out, &reply, named, err);
 }
 
 /* The bytes, durably. */
-static int document_store(struct store *store, const struct mirror_document *document,
-			  struct repository_item *out, struct err *err)
+static int mirror_manifest_store(struct store *store, const struct mirror_document *document,
+				 struct repository_item *out, struct err *err)
 {
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	struct blob_info info;
@@ -122,16 +124,16 @@ static int document_store(struct store *store, const struct mirror_document *doc
 }
 
 /* What the tag of this task stands for, from now on. */
-static int document_note_tag(struct meta *meta, const struct mirror_task *task,
-			     const struct digest *digest, struct err *err)
+static int mirror_manifest_note_tag(struct meta *meta, const struct mirror_task *task,
+				    const struct digest *digest, struct err *err)
 {
 	const struct mirror_tag tag = {.digest = *digest, .checked_ms = clock_now_ms()};
 
 	return mirror_record_put_tag(meta, task->place.key, str_of(task->name), &tag, err);
 }
 
-static int document_keep(struct mirror_hand *hand, const struct mirror_document *document,
-			 struct err *err)
+static int mirror_manifest_keep(struct mirror_hand *hand, const struct mirror_document *document,
+				struct err *err)
 {
 	struct store *store = hand->mirror->options.store;
 	const struct mirror_task *task = hand->task;
@@ -139,12 +141,14 @@ static int document_keep(struct mirror_hand *hand, const struct mirror_document 
 	AUTO(lease) struct lease *lease = NULL;
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (lease_open(store, &lease, err) < 0 || document_store(store, document, &item, err) < 0 ||
+	if (lease_open(store, &lease, err) < 0 ||
+	    mirror_manifest_store(store, document, &item, err) < 0 ||
 	    meta_begin(store, META_SHARED, &meta, err) < 0 ||
 	    repository_put_manifest(meta, str_of(task->place.key), &item, &document->outline, err) <
 		    0)
 		return -1;
-	if (task->kind == MIRROR_TAG && document_note_tag(meta, task, &document->digest, err) < 0)
+	if (task->kind == MIRROR_TAG &&
+	    mirror_manifest_note_tag(meta, task, &document->digest, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
 }
@@ -158,16 +162,16 @@ int mirror_fetch_manifest(struct mirror_hand *hand, struct mirror_task *task, st
 
 	if (held != 0)
 		return held < 0 ? -1 : 0;
-	if (document_fetch(hand, task->name, &task->digest, &document, err) < 0)
+	if (mirror_manifest_fetch(hand, task->name, &task->digest, &document, err) < 0)
 		return -1;
-	return document_keep(hand, &document, err);
+	return mirror_manifest_keep(hand, &document, err);
 }
 
 /* Tags */
 
 /* What it stood for, if that is here; out_fresh: and does still. 1, 0 or -1. */
-static int tag_find_held(struct mirror_hand *hand, struct digest *out, bool *out_fresh,
-			 struct err *err)
+static int mirror_manifest_find_tag(struct mirror_hand *hand, struct digest *out, bool *out_fresh,
+				    struct err *err)
 {
 	const struct mirror_task *task = hand->task;
 	struct repository_item item;
@@ -192,7 +196,7 @@ static int tag_find_held(struct mirror_hand *hand, struct digest *out, bool *out
  * 1 and what the upstream says that it stands for, 0 it does not answer such a
  * question and the manifest has to be got, -1.
  */
-static int tag_ask_digest(struct mirror_hand *hand, struct digest *out, struct err *err)
+static int mirror_manifest_ask_digest(struct mirror_hand *hand, struct digest *out, struct err *err)
 {
 	const struct remote_request request = {.method = HTTP_HEAD,
 					       .kind = "manifests",
@@ -213,13 +217,13 @@ static int tag_ask_digest(struct mirror_hand *hand, struct digest *out, struct e
 }
 
 /* It stands for what is here: 1. 0: for something else, or it is not known for what. */
-static int tag_renew(struct mirror_hand *hand, const struct digest *held, struct digest *out,
-		     struct err *err)
+static int mirror_manifest_renew_tag(struct mirror_hand *hand, const struct digest *held,
+				     struct digest *out, struct err *err)
 {
 	struct store *store = hand->mirror->options.store;
 	AUTO(meta) struct meta *meta = NULL;
 	struct repository_item item;
-	int found = tag_ask_digest(hand, out, err);
+	int found = mirror_manifest_ask_digest(hand, out, err);
 
 	if (found <= 0)
 		return found;
@@ -231,13 +235,14 @@ static int tag_renew(struct mirror_hand *hand, const struct digest *held, struct
 		if (found <= 0)
 			return found;
 	}
-	if (document_note_tag(meta, hand->task, out, err) < 0)
+	if (mirror_manifest_note_tag(meta, hand->task, out, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : 1;
 }
 
 /* The upstream has it no more. What it stood for stays, by its digest. */
-static int tag_forget(struct mirror_hand *hand, const struct err *why, struct err *err)
+static int mirror_manifest_forget_tag(struct mirror_hand *hand, const struct err *why,
+				      struct err *err)
 {
 	const struct mirror_task *task = hand->task;
 	AUTO(meta) struct meta *meta = NULL;
@@ -250,12 +255,13 @@ static int tag_forget(struct mirror_hand *hand, const struct err *why, struct er
 	return -1;
 }
 
-static int tag_fetch(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+static int mirror_manifest_fetch_tag(struct mirror_hand *hand, struct mirror_task *task,
+				     struct err *err)
 {
 	AUTO(mirror_document) struct mirror_document document = {.text = BUF_INIT(MANIFEST_MAX)};
 
-	if (document_fetch(hand, task->name, NULL, &document, err) < 0 ||
-	    document_keep(hand, &document, err) < 0)
+	if (mirror_manifest_fetch(hand, task->name, NULL, &document, err) < 0 ||
+	    mirror_manifest_keep(hand, &document, err) < 0)
 		return -1;
 	task->digest = document.digest;
 	return 0;
@@ -266,7 +272,7 @@ int mirror_fetch_tag(struct mirror_hand *hand, struct mirror_task *task, struct 
 	struct digest held;
 	struct err why = {0};
 	bool fresh = false;
-	int result = tag_find_held(hand, &held, &fresh, err);
+	int result = mirror_manifest_find_tag(hand, &held, &fresh, err);
 
 	if (result < 0)
 		return -1;
@@ -275,14 +281,14 @@ int mirror_fetch_tag(struct mirror_hand *hand, struct mirror_task *task, struct 
 		return 0;
 	}
 	if (result == 1) {
-		result = tag_renew(hand, &held, &task->digest, &why);
+		result = mirror_manifest_renew_tag(hand, &held, &task->digest, &why);
 		if (result == 1)
 			return 0;
 	}
-	if (result == 0 && tag_fetch(hand, task, &why) == 0)
+	if (result == 0 && mirror_manifest_fetch_tag(hand, task, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND)
-		return tag_forget(hand, &why, err);
+		return mirror_manifest_forget_tag(hand, &why, err);
 	*err = why;
 	return -1;
 }

@@ -10,22 +10,22 @@ struct mirror_pin {
 	struct mirror_pin **at;
 };
 
-static ssize_t pin_read(struct http_stream *stream, uint64_t at, char *out, size_t max, bool over,
-			struct http_wait *wait)
+static ssize_t mirror_pin_read(struct http_stream *stream, uint64_t at, char *out, size_t max,
+			       bool over, struct http_wait *wait)
 {
 	struct http_stream *inner = container_of(stream, struct mirror_pin, stream)->inner;
 
 	return inner->read(inner, at, out, max, over, wait);
 }
 
-static ssize_t pin_read_near(struct http_stream *stream, uint64_t at, char *out, size_t max)
+static ssize_t mirror_pin_read_near(struct http_stream *stream, uint64_t at, char *out, size_t max)
 {
 	struct http_stream *inner = container_of(stream, struct mirror_pin, stream)->inner;
 
 	return inner->read_near(inner, at, out, max);
 }
 
-static void pin_close(struct http_stream *stream)
+static void mirror_pin_close(struct http_stream *stream)
 {
 	struct mirror_pin *pin = container_of(stream, struct mirror_pin, stream);
 
@@ -47,7 +47,8 @@ void mirror_pin_stream(struct mirror *mirror, const struct digest *blob,
 	if (!pin)
 		abort();
 	*pin = (struct mirror_pin){
-		.stream = {pin_read, pin_close, inner->read_near ? pin_read_near : NULL},
+		.stream = {mirror_pin_read, mirror_pin_close,
+			   inner->read_near ? mirror_pin_read_near : NULL},
 		.inner = inner,
 		.mirror = mirror,
 		.blob = *blob,

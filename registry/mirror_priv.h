@@ -108,7 +108,7 @@ struct mirror_hand {
 	struct http *http;            /* owned; NULL before its first task */
 	struct mirror_remote *remote; /* of the task */
 	struct mirror_task *task;
-	bool silent; /* its last request had no answer */
+	struct err silence; /* why its last request had no answer, or none */
 };
 
 struct mirror_queue {

@@ -30,8 +30,8 @@ static void auto_record_key_release(struct record_key *slot)
 	buf_done(&slot->name);
 }
 
-static int record_key(const char *place, char separator, struct str what, struct record_key *out,
-		      struct err *err)
+static int mirror_record_key(const char *place, char separator, struct str what,
+			     struct record_key *out, struct err *err)
 {
 	struct digest digest;
 
@@ -46,7 +46,7 @@ static int record_key(const char *place, char separator, struct str what, struct
 	return 0;
 }
 
-static int record_read_time(const json_t *record, int64_t *out_ms, struct err *err)
+static int mirror_record_read_time(const json_t *record, int64_t *out_ms, struct err *err)
 {
 	struct str at;
 
@@ -55,24 +55,24 @@ static int record_read_time(const json_t *record, int64_t *out_ms, struct err *e
 	return clock_parse(at, out_ms, err);
 }
 
-static int record_find(struct meta *meta, const char *place, char separator, struct str what,
-		       json_t **out, struct err *err)
+static int mirror_record_find(struct meta *meta, const char *place, char separator, struct str what,
+			      json_t **out, struct err *err)
 {
 	AUTO(record_key) struct record_key key = {.name = BUF_INIT(RECORD_NAME_MAX)};
 
-	if (record_key(place, separator, what, &key, err) < 0)
+	if (mirror_record_key(place, separator, what, &key, err) < 0)
 		return -1;
 	return meta_get(meta, UPSTREAMS_TABLE, key.key, out, err);
 }
 
 /* With its name and time. record is the caller's still. */
-static int record_put(struct meta *meta, const char *place, char separator, struct str what,
-		      json_t *record, int64_t at_ms, struct err *err)
+static int mirror_record_put(struct meta *meta, const char *place, char separator, struct str what,
+			     json_t *record, int64_t at_ms, struct err *err)
 {
 	AUTO(record_key) struct record_key key = {.name = BUF_INIT(RECORD_NAME_MAX)};
 	char at[CLOCK_TEXT_MAX];
 
-	if (record_key(place, separator, what, &key, err) < 0)
+	if (mirror_record_key(place, separator, what, &key, err) < 0)
 		return -1;
 	json_set_int(record, "v", 1);
 	json_set(record, "name", json_from_str(buf_str(&key.name)));
@@ -80,7 +80,7 @@ static int record_put(struct meta *meta, const char *place, char separator, stru
 	return meta_put(meta, UPSTREAMS_TABLE, key.key, record, err);
 }
 
-static json_t *record_new(void)
+static json_t *mirror_record_new(void)
 {
 	json_t *record = json_object();
 
@@ -93,12 +93,12 @@ int mirror_record_find_tag(struct meta *meta, const char *place, struct str tag,
 			   struct mirror_tag *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
-	int found = record_find(meta, place, ':', tag, &record, err);
+	int found = mirror_record_find(meta, place, ':', tag, &record, err);
 
 	if (found <= 0)
 		return found;
 	if (digest_json_need(record, "", "digest", &out->digest, err) < 0 ||
-	    record_read_time(record, &out->checked_ms, err) < 0)
+	    mirror_record_read_time(record, &out->checked_ms, err) < 0)
 		return err_ctx(err, UPSTREAMS_TABLE);
 	return 1;
 }
@@ -106,17 +106,17 @@ int mirror_record_find_tag(struct meta *meta, const char *place, struct str tag,
 int mirror_record_put_tag(struct meta *meta, const char *place, struct str tag,
 			  const struct mirror_tag *value, struct err *err)
 {
-	AUTO(json) json_t *record = record_new();
+	AUTO(json) json_t *record = mirror_record_new();
 
 	digest_json_set(record, "digest", &value->digest);
-	return record_put(meta, place, ':', tag, record, value->checked_ms, err);
+	return mirror_record_put(meta, place, ':', tag, record, value->checked_ms, err);
 }
 
 int mirror_record_del_tag(struct meta *meta, const char *place, struct str tag, struct err *err)
 {
 	AUTO(record_key) struct record_key key = {.name = BUF_INIT(RECORD_NAME_MAX)};
 
-	if (record_key(place, ':', tag, &key, err) < 0)
+	if (mirror_record_key(place, ':', tag, &key, err) < 0)
 		return -1;
 	return meta_del(meta, UPSTREAMS_TABLE, key.key, err);
 }
@@ -126,7 +126,7 @@ struct record_tags {
 	json_t *names;
 };
 
-static int record_add_tag(void *ctx, struct str key, const json_t *value, struct err *err)
+static int mirror_record_add_tag(void *ctx, struct str key, const json_t *value, struct err *err)
 {
 	const struct record_tags *tags = ctx;
 
@@ -144,10 +144,10 @@ int mirror_record_list_tags(struct meta *meta, const char *place, json_t **out, 
 
 	if (!names)
 		abort();
-	if (record_key(place, ':', STR(""), &key, err) < 0)
+	if (mirror_record_key(place, ':', STR(""), &key, err) < 0)
 		return -1;
 	tags = (struct record_tags){key.key.len, names};
-	if (meta_each(meta, UPSTREAMS_TABLE, key.key, record_add_tag, &tags, err) < 0)
+	if (meta_each(meta, UPSTREAMS_TABLE, key.key, mirror_record_add_tag, &tags, err) < 0)
 		return -1;
 	*out = steal_ptr(&names);
 	return 0;
@@ -158,12 +158,12 @@ int mirror_record_find_list(struct meta *meta, const char *place, struct str wha
 {
 	AUTO(json) json_t *record = NULL;
 	json_t *list;
-	int found = record_find(meta, place, '?', what, &record, err);
+	int found = mirror_record_find(meta, place, '?', what, &record, err);
 
 	if (found <= 0)
 		return found;
 	if (json_need_array(record, "", "list", &list, err) < 0 ||
-	    record_read_time(record, out_ms, err) < 0)
+	    mirror_record_read_time(record, out_ms, err) < 0)
 		return err_ctx(err, UPSTREAMS_TABLE);
 	*out = json_incref(list);
 	return 1;
@@ -172,10 +172,10 @@ int mirror_record_find_list(struct meta *meta, const char *place, struct str wha
 int mirror_record_put_list(struct meta *meta, const char *place, struct str what, json_t *list,
 			   int64_t at_ms, struct err *err)
 {
-	AUTO(json) json_t *record = record_new();
+	AUTO(json) json_t *record = mirror_record_new();
 
 	json_set(record, "list", json_incref(list));
-	return record_put(meta, place, '?', what, record, at_ms, err);
+	return mirror_record_put(meta, place, '?', what, record, at_ms, err);
 }
 
 /* Old records */
@@ -187,7 +187,8 @@ struct record_forgetting {
 };
 
 /* What a tag stands for is known as long as it is here: it may be all that is left of it. */
-static int record_is_held(struct meta *meta, struct str name, const json_t *record, struct err *err)
+static int mirror_record_is_held(struct meta *meta, struct str name, const json_t *record,
+				 struct err *err)
 {
 	const char *colon = memrchr(name.ptr, ':', name.len);
 	struct repository_item item;
@@ -200,7 +201,8 @@ static int record_is_held(struct meta *meta, struct str name, const json_t *reco
 	return repository_find(meta, repository, REPOSITORY_MANIFEST, &digest, &item, err);
 }
 
-static int record_forget_one(void *ctx, struct str key, const json_t *record, struct err *err)
+static int mirror_record_forget_one(void *ctx, struct str key, const json_t *record,
+				    struct err *err)
 {
 	struct record_forgetting *forgetting = ctx;
 	struct str name;
@@ -209,12 +211,12 @@ static int record_forget_one(void *ctx, struct str key, const json_t *record, st
 
 	if (forgetting->left == 0)
 		return 1;
-	if (record_read_time(record, &at_ms, err) < 0 ||
+	if (mirror_record_read_time(record, &at_ms, err) < 0 ||
 	    json_need_string(record, "", "name", &name, err) < 0)
 		return err_ctx(err, UPSTREAMS_TABLE);
 	if (at_ms >= forgetting->before_ms)
 		return 0;
-	held = record_is_held(forgetting->meta, name, record, err);
+	held = mirror_record_is_held(forgetting->meta, name, record, err);
 	if (held != 0)
 		return held < 0 ? -1 : 0;
 	forgetting->left--;
@@ -225,7 +227,8 @@ int mirror_record_forget(struct meta *meta, int64_t before_ms, size_t max, struc
 {
 	struct record_forgetting forgetting = {meta, before_ms, max};
 
-	if (meta_each(meta, UPSTREAMS_TABLE, STR(""), record_forget_one, &forgetting, err) < 0)
+	if (meta_each(meta, UPSTREAMS_TABLE, STR(""), mirror_record_forget_one, &forgetting, err) <
+	    0)
 		return -1;
 	return (int)(max - forgetting.left);
 }

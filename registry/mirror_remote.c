@@ -28,8 +28,8 @@ static void mirror_remote_free(struct mirror_remote *remote)
 	free(remote);
 }
 
-static int remote_log_in(const struct mirror *mirror, const struct mirror_upstream *upstream,
-			 struct mirror_remote *remote, struct err *err)
+static int mirror_remote_log_in(const struct mirror *mirror, const struct mirror_upstream *upstream,
+				struct mirror_remote *remote, struct err *err)
 {
 	char reference[URL_HOST_MAX + sizeof(remote->path) + 1];
 
@@ -41,15 +41,15 @@ static int remote_log_in(const struct mirror *mirror, const struct mirror_upstre
 }
 
 /* Nothing is sent yet. */
-static int remote_make(struct mirror *mirror, const struct mirror_place *place,
-		       struct mirror_remote *remote, struct err *err)
+static int mirror_remote_make(struct mirror *mirror, const struct mirror_place *place,
+			      struct mirror_remote *remote, struct err *err)
 {
 	const struct mirror_upstream *upstream = place->upstream;
 
 	(void)snprintf(remote->key, sizeof(remote->key), "%s", place->key);
 	(void)snprintf(remote->path, sizeof(remote->path), "%s" STR_FMT, upstream->prefix,
 		       STR_ARG(mirror_place_path(place)));
-	if (remote_log_in(mirror, upstream, remote, err) < 0)
+	if (mirror_remote_log_in(mirror, upstream, remote, err) < 0)
 		return err_ctx(err, "credentials for %s", upstream->place);
 	const struct remote_spec spec = {
 		.host = str_of(upstream->place),
@@ -66,9 +66,9 @@ static int remote_make(struct mirror *mirror, const struct mirror_place *place,
 	return remote_open(&spec, &remote->remote, err);
 }
 
-static struct mirror_remote **remote_find_locked(struct mirror *mirror, const char *key)
+static struct mirror_remote **mirror_remote_find_locked(struct mirror *mirror, const char *key)
 	REQUIRES(mirror->lock);
-static struct mirror_remote **remote_find_locked(struct mirror *mirror, const char *key)
+static struct mirror_remote **mirror_remote_find_locked(struct mirror *mirror, const char *key)
 {
 	struct mirror_remote **at = &mirror->remotes;
 
@@ -78,11 +78,11 @@ static struct mirror_remote **remote_find_locked(struct mirror *mirror, const ch
 }
 
 /* One reference more, in front of the others; NULL where there is none of that key. */
-static struct mirror_remote *remote_use_locked(struct mirror *mirror, const char *key)
+static struct mirror_remote *mirror_remote_use_locked(struct mirror *mirror, const char *key)
 	REQUIRES(mirror->lock);
-static struct mirror_remote *remote_use_locked(struct mirror *mirror, const char *key)
+static struct mirror_remote *mirror_remote_use_locked(struct mirror *mirror, const char *key)
 {
-	struct mirror_remote **at = remote_find_locked(mirror, key);
+	struct mirror_remote **at = mirror_remote_find_locked(mirror, key);
 	struct mirror_remote *remote = *at;
 
 	if (!remote)
@@ -95,8 +95,9 @@ static struct mirror_remote *remote_use_locked(struct mirror *mirror, const char
 }
 
 /* The least recently used one that nobody has, where there are too many. */
-static struct mirror_remote *remote_surplus_locked(struct mirror *mirror) REQUIRES(mirror->lock);
-static struct mirror_remote *remote_surplus_locked(struct mirror *mirror)
+static struct mirror_remote *mirror_remote_surplus_locked(struct mirror *mirror)
+	REQUIRES(mirror->lock);
+static struct mirror_remote *mirror_remote_surplus_locked(struct mirror *mirror)
 {
 	struct mirror_remote **last = NULL;
 	struct mirror_remote *gone;
@@ -120,25 +121,25 @@ int mirror_remote_take(struct mirror *mirror, const struct mirror_place *place,
 	struct mirror_remote *made;
 
 	lock_take(&mirror->lock);
-	*out = remote_use_locked(mirror, place->key);
+	*out = mirror_remote_use_locked(mirror, place->key);
 	lock_drop(&mirror->lock);
 	if (*out)
 		return 0;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		abort();
-	if (remote_make(mirror, place, made, err) < 0) {
+	if (mirror_remote_make(mirror, place, made, err) < 0) {
 		mirror_remote_free(made);
 		return -1;
 	}
 	lock_take(&mirror->lock);
-	*out = remote_use_locked(mirror, place->key);
+	*out = mirror_remote_use_locked(mirror, place->key);
 	if (!*out) { /* nobody else made one meanwhile */
 		made->next = mirror->remotes;
 		mirror->remotes = made;
 		made->refs = 1;
 		*out = made;
-		made = remote_surplus_locked(mirror);
+		made = mirror_remote_surplus_locked(mirror);
 	}
 	lock_drop(&mirror->lock);
 	mirror_remote_free(made);
@@ -151,7 +152,7 @@ void mirror_remote_release(struct mirror *mirror, struct mirror_remote *remote, 
 	bool last;
 
 	lock_take(&mirror->lock);
-	at = remote_find_locked(mirror, remote->key);
+	at = mirror_remote_find_locked(mirror, remote->key);
 	if (spent && !remote->spent && *at == remote) {
 		*at = remote->next;
 		remote->spent = true;

@@ -49,8 +49,8 @@ int mirror_place_make(struct mirror_upstream *upstream, struct str name, struct 
  * anything of his is here: the default upstream hears of none of these, unless
  * somebody has pulled from that repository of its.
  */
-static int route_to_default(struct mirror *mirror, const struct v2_path *path,
-			    struct mirror_place *out, struct err *err)
+static int mirror_route_to_default(struct mirror *mirror, const struct v2_path *path,
+				   struct mirror_place *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
@@ -94,5 +94,5 @@ int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirro
 	upstream = path->door.len > 0 ? mirror_find_upstream(mirror, path->door) : NULL;
 	if (upstream)
 		return mirror_place_make(upstream, path->repository, out, err);
-	return route_to_default(mirror, path, out, err);
+	return mirror_route_to_default(mirror, path, out, err);
 }

@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-static enum mirror_health status_health_locked(const struct mirror_upstream *upstream,
-					       int64_t now_ms) REQUIRES(upstream->lock);
-static enum mirror_health status_health_locked(const struct mirror_upstream *upstream,
-					       int64_t now_ms)
+static enum mirror_health mirror_status_health_locked(const struct mirror_upstream *upstream,
+						      int64_t now_ms) REQUIRES(upstream->lock);
+static enum mirror_health mirror_status_health_locked(const struct mirror_upstream *upstream,
+						      int64_t now_ms)
 {
 	if (now_ms < upstream->until_ms && upstream->limited)
 		return MIRROR_LIMITED;
@@ -43,7 +43,7 @@ bool mirror_report(struct mirror *mirror, size_t at, struct mirror_report *out)
 		.max_bytes = upstream->max_bytes,
 	};
 	lock_take(&upstream->lock);
-	out->health = status_health_locked(upstream, now_ms);
+	out->health = mirror_status_health_locked(upstream, now_ms);
 	out->retry_ms = upstream->until_ms > now_ms ? upstream->until_ms - now_ms : 0;
 	out->answered_ms = upstream->answered_ms;
 	out->failed_ms = upstream->failed_ms;
@@ -64,7 +64,7 @@ size_t mirror_fills(struct mirror *mirror)
 	return fills;
 }
 
-static const char *status_word(enum mirror_health health)
+static const char *mirror_status_word(enum mirror_health health)
 {
 	static const char *const words[] = {
 		[MIRROR_UNASKED] = "unasked",
@@ -76,7 +76,7 @@ static const char *status_word(enum mirror_health health)
 	return words[health];
 }
 
-static void status_set_time(json_t *object, const char *key, int64_t ms)
+static void mirror_status_set_time(json_t *object, const char *key, int64_t ms)
 {
 	char text[CLOCK_TEXT_MAX];
 
@@ -84,20 +84,20 @@ static void status_set_time(json_t *object, const char *key, int64_t ms)
 		json_set_text(object, key, clock_format(ms, text));
 }
 
-static json_t *status_of(const struct mirror_report *report)
+static json_t *mirror_status_of(const struct mirror_report *report)
 {
 	uint64_t served = report->served_bytes;
 	uint64_t saved = served > report->fetched_bytes ? served - report->fetched_bytes : 0;
 	json_t *out = json_pack("{s:s, s:s+, s:b, s:s}", "host", report->host, "place",
 				report->place, report->prefix, "default", report->is_default,
-				"health", status_word(report->health));
+				"health", mirror_status_word(report->health));
 
 	if (!out)
 		abort();
 	if (report->retry_ms > 0)
 		json_set_int(out, "retryMs", report->retry_ms);
-	status_set_time(out, "answeredAt", report->answered_ms);
-	status_set_time(out, "failedAt", report->failed_ms);
+	mirror_status_set_time(out, "answeredAt", report->answered_ms);
+	mirror_status_set_time(out, "failedAt", report->failed_ms);
 	if (report->why[0])
 		json_set(out, "error", json_from_str(str_of(report->why)));
 	if (report->limit >= 0)
@@ -127,7 +127,7 @@ json_t *mirror_status(struct mirror *mirror)
 	if (!upstreams || !out)
 		abort();
 	for (size_t i = 0; mirror && mirror_report(mirror, i, &report); i++) {
-		if (json_array_append_new(upstreams, status_of(&report)) < 0)
+		if (json_array_append_new(upstreams, mirror_status_of(&report)) < 0)
 			abort();
 	}
 	json_set(out, "upstreams", upstreams);

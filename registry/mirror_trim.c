@@ -45,8 +45,8 @@ static void auto_trim_release(struct trim *slot)
 	digest_set_done(&slot->gone);
 }
 
-static bool trim_is_its(const struct trim *trim, struct str repository,
-			const struct repository_item *item)
+static bool mirror_trim_is_its(const struct trim *trim, struct str repository,
+			       const struct repository_item *item)
 {
 	size_t len = strlen(trim->upstream->host);
 
@@ -54,13 +54,13 @@ static bool trim_is_its(const struct trim *trim, struct str repository,
 	       repository.ptr[len] == '/' && str_starts(repository, str_of(trim->upstream->host));
 }
 
-static int trim_count(void *ctx, struct str repository, const struct repository_item *item,
-		      struct err *err)
+static int mirror_trim_count(void *ctx, struct str repository, const struct repository_item *item,
+			     struct err *err)
 {
 	struct trim *trim = ctx;
 	int is_new;
 
-	if (!trim_is_its(trim, repository, item))
+	if (!mirror_trim_is_its(trim, repository, item))
 		return 0;
 	is_new = digest_set_add(&trim->seen, &item->blob, err);
 	if (is_new <= 0)
@@ -73,16 +73,16 @@ static int trim_count(void *ctx, struct str repository, const struct repository_
 	return 0;
 }
 
-static int trim_read(struct trim *trim, struct err *err)
+static int mirror_trim_read(struct trim *trim, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 
 	if (meta_begin(trim->mirror->options.store, META_READ, &meta, err) < 0)
 		return -1;
-	return repository_each(meta, trim_count, trim, err);
+	return repository_each(meta, mirror_trim_count, trim, err);
 }
 
-static int trim_compare(const void *a, const void *b)
+static int mirror_trim_compare(const void *a, const void *b)
 {
 	const struct trim_item *first = a;
 	const struct trim_item *second = b;
@@ -91,7 +91,7 @@ static int trim_compare(const void *a, const void *b)
 }
 
 /* In the order in which they go. */
-static int trim_sort(struct trim *trim, struct err *err)
+static int mirror_trim_sort(struct trim *trim, struct err *err)
 {
 	for (size_t i = 0; i < trim->count; i++) {
 		struct trim_item *item = &trim->items[i];
@@ -103,12 +103,12 @@ static int trim_sort(struct trim *trim, struct err *err)
 			item->used_ms = used_ms;
 	}
 	if (trim->count > 0)
-		qsort(trim->items, trim->count, sizeof(*trim->items), trim_compare);
+		qsort(trim->items, trim->count, sizeof(*trim->items), mirror_trim_compare);
 	return 0;
 }
 
 /* Which of them go, so that the rest is below the low mark. */
-static int trim_choose(struct trim *trim, uint64_t *out_bytes, struct err *err)
+static int mirror_trim_choose(struct trim *trim, uint64_t *out_bytes, struct err *err)
 {
 	uint64_t low = trim->upstream->max_bytes / 100 * TRIM_LOW_PERCENT;
 
@@ -141,14 +141,14 @@ struct trim_batch {
 };
 
 /* 1 the batch is full. */
-static int trim_find(void *ctx, struct str repository, const struct repository_item *item,
-		     struct err *err)
+static int mirror_trim_find(void *ctx, struct str repository, const struct repository_item *item,
+			    struct err *err)
 {
 	struct trim_batch *batch = ctx;
 	struct trim_record *record = &batch->records[batch->count];
 
 	(void)err; /* the shape of repository_each_fn */
-	if (!trim_is_its(batch->trim, repository, item) ||
+	if (!mirror_trim_is_its(batch->trim, repository, item) ||
 	    !digest_set_has(&batch->trim->gone, &item->blob))
 		return 0;
 	*record = (struct trim_record){
@@ -158,7 +158,7 @@ static int trim_find(void *ctx, struct str repository, const struct repository_i
 }
 
 /* Remove some. 1 there may be more, 0 none is left, -1. */
-static int trim_remove_some(struct trim *trim, struct err *err)
+static int mirror_trim_remove_some(struct trim *trim, struct err *err)
 {
 	struct store *store = trim->mirror->options.store;
 	auto_free struct trim_batch *batch = calloc(1, sizeof(*batch));
@@ -168,7 +168,7 @@ static int trim_remove_some(struct trim *trim, struct err *err)
 		abort();
 	batch->trim = trim;
 	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
-	    repository_each(meta, trim_find, batch, err) < 0)
+	    repository_each(meta, mirror_trim_find, batch, err) < 0)
 		return -1;
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct trim_record *record = &batch->records[i];
@@ -183,32 +183,32 @@ static int trim_remove_some(struct trim *trim, struct err *err)
 	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : 1;
 }
 
-static int trim_upstream(struct mirror *mirror, struct mirror_upstream *upstream,
-			 const struct cancel *cancel, uint64_t *out_bytes, struct err *err)
+static int mirror_trim_upstream(struct mirror *mirror, struct mirror_upstream *upstream,
+				const struct cancel *cancel, uint64_t *out_bytes, struct err *err)
 {
 	AUTO(trim) struct trim trim = {.mirror = mirror, .upstream = upstream};
 	uint64_t fetched = atomic_load(&upstream->counts.fetched);
 	int more = 1;
 
-	if (trim_read(&trim, err) < 0)
+	if (mirror_trim_read(&trim, err) < 0)
 		return -1;
 	atomic_store(&upstream->counts.held, trim.bytes);
 	atomic_store(&upstream->counts.fetched_then, fetched);
 	if (trim.bytes <= upstream->max_bytes || upstream->max_bytes == 0)
 		return 0;
-	if (trim_sort(&trim, err) < 0 || trim_choose(&trim, out_bytes, err) < 0)
+	if (mirror_trim_sort(&trim, err) < 0 || mirror_trim_choose(&trim, out_bytes, err) < 0)
 		return -1;
 	while (more == 1) {
 		if (cancel_check(cancel, err) < 0)
 			return -1;
-		more = trim_remove_some(&trim, err);
+		more = mirror_trim_remove_some(&trim, err);
 	}
 	atomic_store(&upstream->counts.held, trim.bytes);
 	return more;
 }
 
 /* What upstreams said long ago, and nobody has asked since. */
-static int trim_records(struct mirror *mirror, const struct cancel *cancel, struct err *err)
+static int mirror_trim_records(struct mirror *mirror, const struct cancel *cancel, struct err *err)
 {
 	int64_t before_ms = clock_now_ms() - TRIM_RECORD_MS;
 	int gone = TRIM_BATCH;
@@ -233,10 +233,10 @@ int mirror_trim(struct mirror *mirror, const struct cancel *cancel, uint64_t *ou
 	for (size_t i = 0; i < mirror->upstream_count; i++) {
 		struct mirror_upstream *upstream = &mirror->upstreams[i];
 
-		if (trim_upstream(mirror, upstream, cancel, out_bytes, err) < 0)
+		if (mirror_trim_upstream(mirror, upstream, cancel, out_bytes, err) < 0)
 			return err_ctx(err, "mirror of %s", upstream->host);
 	}
-	return trim_records(mirror, cancel, err);
+	return mirror_trim_records(mirror, cancel, err);
 }
 
 bool mirror_may_be_over(const struct mirror *mirror)

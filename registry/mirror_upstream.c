@@ -13,7 +13,7 @@
 #define UPSTREAM_PROBE_MS 5000 /* for the one that finds out whether it is well again */
 
 /* Docker's own names for its hub are one registry. */
-static bool host_is_hub(const char *host)
+static bool mirror_upstream_host_is_hub(const char *host)
 {
 	return strcmp(host, "docker.io") == 0 || strcmp(host, "index.docker.io") == 0 ||
 	       strcmp(host, "registry-1.docker.io") == 0;
@@ -30,7 +30,7 @@ int mirror_host_name(struct str text, char out[static URL_HOST_MAX], struct err 
 	for (size_t i = 0; i < text.len; i++)
 		out[i] = (char)tolower((unsigned char)text.ptr[i]);
 	out[text.len] = '\0';
-	if (host_is_hub(out))
+	if (mirror_upstream_host_is_hub(out))
 		(void)snprintf(out, URL_HOST_MAX, "docker.io");
 	return 0;
 }
@@ -52,7 +52,7 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	};
 	if (mirror_host_name(spec->host, upstream->host, err) < 0)
 		return -1;
-	upstream->is_hub = host_is_hub(upstream->host);
+	upstream->is_hub = mirror_upstream_host_is_hub(upstream->host);
 	(void)str_cut(&rest, '/', &host);
 	if (host.len == 0 || host.len >= sizeof(upstream->place) ||
 	    rest.len + 1 >= sizeof(upstream->prefix))
@@ -63,9 +63,10 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	return 0;
 }
 
-static int upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe, struct err *err)
-	REQUIRES(upstream->lock);
-static int upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe, struct err *err)
+static int mirror_upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe,
+					struct err *err) REQUIRES(upstream->lock);
+static int mirror_upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe,
+					struct err *err)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
@@ -83,7 +84,7 @@ int mirror_upstream_admit(struct mirror_upstream *upstream, bool *out_probe, str
 	int result;
 
 	lock_take(&upstream->lock);
-	result = upstream_admit_locked(upstream, out_probe, err);
+	result = mirror_upstream_admit_locked(upstream, out_probe, err);
 	lock_drop(&upstream->lock);
 	return result;
 }
@@ -99,7 +100,8 @@ int64_t mirror_upstream_retry_s(struct mirror_upstream *upstream)
 }
 
 /* "100;w=21600": 100 in six hours. */
-static void upstream_note_quota(const struct http_reply *reply, const char *name, int64_t *out)
+static void mirror_upstream_note_quota(const struct http_reply *reply, const char *name,
+				       int64_t *out)
 {
 	struct str text = http_header(reply, name);
 	uint64_t number;
@@ -108,7 +110,7 @@ static void upstream_note_quota(const struct http_reply *reply, const char *name
 		*out = (int64_t)number;
 }
 
-static int64_t upstream_back_off_ms(const struct mirror_upstream *upstream)
+static int64_t mirror_upstream_back_off_ms(const struct mirror_upstream *upstream)
 {
 	unsigned more = upstream->failures - UPSTREAM_FAILURES_MAX;
 	int64_t ms = upstream->back_off_ms << (more < 8 ? more : 8);
@@ -117,10 +119,11 @@ static int64_t upstream_back_off_ms(const struct mirror_upstream *upstream)
 }
 
 /* One request's time was enough to wait for: who is silent once is left alone at once. */
-static void upstream_failed_locked(struct mirror_upstream *upstream, const struct http_reply *reply,
-				   const struct err *why) REQUIRES(upstream->lock);
-static void upstream_failed_locked(struct mirror_upstream *upstream, const struct http_reply *reply,
-				   const struct err *why)
+static void mirror_upstream_failed_locked(struct mirror_upstream *upstream,
+					  const struct http_reply *reply, const struct err *why)
+	REQUIRES(upstream->lock);
+static void mirror_upstream_failed_locked(struct mirror_upstream *upstream,
+					  const struct http_reply *reply, const struct err *why)
 {
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t wait_ms = 0;
@@ -132,7 +135,7 @@ static void upstream_failed_locked(struct mirror_upstream *upstream, const struc
 		upstream->failures = UPSTREAM_FAILURES_MAX;
 	upstream->limited = reply && reply->status == 429;
 	if (upstream->failures >= UPSTREAM_FAILURES_MAX)
-		wait_ms = upstream_back_off_ms(upstream);
+		wait_ms = mirror_upstream_back_off_ms(upstream);
 	else if (upstream->limited)
 		wait_ms = upstream->back_off_ms;
 	if (reply && reply->retry_after_ms > wait_ms)
@@ -147,8 +150,8 @@ void mirror_upstream_heard(struct mirror_upstream *upstream, const struct http_r
 
 	lock_take(&upstream->lock);
 	if (reply) {
-		upstream_note_quota(reply, "ratelimit-limit", &upstream->limit);
-		upstream_note_quota(reply, "ratelimit-remaining", &upstream->remaining);
+		mirror_upstream_note_quota(reply, "ratelimit-limit", &upstream->limit);
+		mirror_upstream_note_quota(reply, "ratelimit-remaining", &upstream->remaining);
 	}
 	if (good) {
 		upstream->failures = 0;
@@ -156,7 +159,7 @@ void mirror_upstream_heard(struct mirror_upstream *upstream, const struct http_r
 		upstream->why[0] = '\0';
 		upstream->answered_ms = clock_now_ms();
 	} else {
-		upstream_failed_locked(upstream, reply, why);
+		mirror_upstream_failed_locked(upstream, reply, why);
 	}
 	lock_drop(&upstream->lock);
 }

@@ -67,7 +67,7 @@ int mirror_upstream_admit(struct mirror_upstream *upstream, bool *out_probe, str
 /* Seconds after which a client may come again, at least 1. */
 int64_t mirror_upstream_retry_s(struct mirror_upstream *upstream);
 
-/* It answered; reply is NULL where it did not, and why says so. */
+/* It answered; reply is NULL where it did not, and why says so, without its name. */
 void mirror_upstream_heard(struct mirror_upstream *upstream, const struct http_reply *reply,
 			   const struct err *why);
 

@@ -20,9 +20,10 @@ struct warming {
 	size_t next;
 };
 
-static int warm_await_locked(struct mirror_task *task, const struct cancel *cancel, struct err *err)
-	REQUIRES(task->mirror->lock);
-static int warm_await_locked(struct mirror_task *task, const struct cancel *cancel, struct err *err)
+static int mirror_warm_await_locked(struct mirror_task *task, const struct cancel *cancel,
+				    struct err *err) REQUIRES(task->mirror->lock);
+static int mirror_warm_await_locked(struct mirror_task *task, const struct cancel *cancel,
+				    struct err *err)
 {
 	struct mirror *mirror = task->mirror;
 
@@ -39,25 +40,25 @@ static int warm_await_locked(struct mirror_task *task, const struct cancel *canc
 }
 
 /* Until it is done: its result. */
-static int warm_await(struct mirror_task *task, const struct cancel *cancel, struct err *err)
+static int mirror_warm_await(struct mirror_task *task, const struct cancel *cancel, struct err *err)
 {
 	int result;
 
 	lock_take(&task->mirror->lock);
-	result = warm_await_locked(task, cancel, err);
+	result = mirror_warm_await_locked(task, cancel, err);
 	lock_drop(&task->mirror->lock);
 	if (result == 0 && task->result < 0)
 		*err = task->err;
 	return result < 0 ? -1 : task->result;
 }
 
-static int warm_do(struct warming *warming, const struct mirror_wish *wish, struct digest *out,
-		   struct err *err)
+static int mirror_warm_do(struct warming *warming, const struct mirror_wish *wish,
+			  struct digest *out, struct err *err)
 {
 	AUTO(mirror_task) struct mirror_task *task = NULL;
 
 	if (mirror_start(warming->mirror, wish, &task, err) < 0 ||
-	    warm_await(task, warming->spec->cancel, err) < 0)
+	    mirror_warm_await(task, warming->spec->cancel, err) < 0)
 		return -1;
 	*out = task->digest;
 	return 0;
@@ -66,8 +67,8 @@ static int warm_do(struct warming *warming, const struct mirror_wish *wish, stru
 /* Blobs: several at one time */
 
 /* 1 it is here, 0, -1. *out_stored: its bytes are. */
-static int warm_holds(const struct warming *warming, enum repository_kind kind,
-		      const struct digest *digest, bool *out_stored, struct err *err)
+static int mirror_warm_holds(const struct warming *warming, enum repository_kind kind,
+			     const struct digest *digest, bool *out_stored, struct err *err)
 {
 	struct store *store = warming->mirror->options.store;
 	AUTO(meta) struct meta *meta = NULL;
@@ -83,14 +84,14 @@ static int warm_holds(const struct warming *warming, enum repository_kind kind,
 					     err);
 }
 
-static int warm_collect(struct warming *warming, struct mirror_task **slot, struct err *err)
+static int mirror_warm_collect(struct warming *warming, struct mirror_task **slot, struct err *err)
 {
 	AUTO(mirror_task) struct mirror_task *task = *slot;
 
 	*slot = NULL;
 	if (!task)
 		return 0;
-	if (warm_await(task, warming->spec->cancel, err) < 0)
+	if (mirror_warm_await(task, warming->spec->cancel, err) < 0)
 		return -1;
 	if (task->fd < 0)
 		return 0; /* it came for somebody else */
@@ -99,7 +100,7 @@ static int warm_collect(struct warming *warming, struct mirror_task **slot, stru
 	return 0;
 }
 
-static int warm_blob(struct warming *warming, const struct digest *digest, struct err *err)
+static int mirror_warm_blob(struct warming *warming, const struct digest *digest, struct err *err)
 {
 	char name[DIGEST_TEXT_MAX];
 	struct mirror_wish wish = {.kind = MIRROR_CHECK,
@@ -109,14 +110,14 @@ static int warm_blob(struct warming *warming, const struct digest *digest, struc
 	struct mirror_task **slot = &warming->tasks[warming->next++ % MIRROR_FILLS_MAX];
 	struct digest same;
 	bool stored = false;
-	int held = warm_holds(warming, REPOSITORY_BLOB, digest, &stored, err);
+	int held = mirror_warm_holds(warming, REPOSITORY_BLOB, digest, &stored, err);
 
 	if (held == 0 && stored) { /* the upstream's leave may be all that it lacks */
-		if (warm_do(warming, &wish, &same, err) < 0 && err->kind != ERR_UNSUPPORTED)
+		if (mirror_warm_do(warming, &wish, &same, err) < 0 && err->kind != ERR_UNSUPPORTED)
 			return -1;
-		held = warm_holds(warming, REPOSITORY_BLOB, digest, &stored, err);
+		held = mirror_warm_holds(warming, REPOSITORY_BLOB, digest, &stored, err);
 	}
-	if (held < 0 || warm_collect(warming, slot, err) < 0)
+	if (held < 0 || mirror_warm_collect(warming, slot, err) < 0)
 		return -1;
 	warming->result->blobs++;
 	if (held == 1)
@@ -127,24 +128,24 @@ static int warm_blob(struct warming *warming, const struct digest *digest, struc
 
 /* Documents */
 
-static int warm_document(struct warming *warming, const struct digest *digest, int depth,
-			 struct err *err);
+static int mirror_warm_document(struct warming *warming, const struct digest *digest, int depth,
+				struct err *err);
 
-static int warm_item(struct warming *warming, const struct outline_item *item, int depth,
-		     struct err *err)
+static int mirror_warm_item(struct warming *warming, const struct outline_item *item, int depth,
+			    struct err *err)
 {
 	switch (item->kind) {
 	case OUTLINE_DOCUMENT:
-		return warm_document(warming, &item->what.digest, depth + 1, err);
+		return mirror_warm_document(warming, &item->what.digest, depth + 1, err);
 	case OUTLINE_BLOB:
-		return warm_blob(warming, &item->what.digest, err);
+		return mirror_warm_blob(warming, &item->what.digest, err);
 	case OUTLINE_FOREIGN:
 		break;
 	}
 	return 0;
 }
 
-static int warm_read(struct warming *warming, struct str text, int depth, struct err *err)
+static int mirror_warm_read(struct warming *warming, struct str text, int depth, struct err *err)
 {
 	auto_outline struct outline outline = {0};
 	struct descriptor one;
@@ -154,18 +155,18 @@ static int warm_read(struct warming *warming, struct str text, int depth, struct
 	if (outline.index && !warming->spec->all_platforms) {
 		if (manifest_choose(text, &warming->spec->platform, &one, err) < 0)
 			return -1;
-		return warm_document(warming, &one.digest, depth + 1, err);
+		return mirror_warm_document(warming, &one.digest, depth + 1, err);
 	}
 	for (size_t i = 0; i < outline.count; i++) {
-		if (warm_item(warming, &outline.items[i], depth, err) < 0)
+		if (mirror_warm_item(warming, &outline.items[i], depth, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
 /* A manifest or an index, and all that it names. */
-static int warm_document(struct warming *warming, const struct digest *digest, int depth,
-			 struct err *err)
+static int mirror_warm_document(struct warming *warming, const struct digest *digest, int depth,
+				struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	char name[DIGEST_TEXT_MAX];
@@ -175,33 +176,33 @@ static int warm_document(struct warming *warming, const struct digest *digest, i
 					 .digest = digest};
 	struct digest same;
 	bool stored;
-	int held = warm_holds(warming, REPOSITORY_MANIFEST, digest, &stored, err);
+	int held = mirror_warm_holds(warming, REPOSITORY_MANIFEST, digest, &stored, err);
 
 	if (depth > WARM_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d indexes in one another",
 			       WARM_DEPTH_MAX);
-	if (held < 0 || (held == 0 && warm_do(warming, &wish, &same, err) < 0))
+	if (held < 0 || (held == 0 && mirror_warm_do(warming, &wish, &same, err) < 0))
 		return -1;
 	warming->result->manifests++;
 	if (blob_read_all(warming->mirror->options.store, digest, &text, err) < 0)
 		return -1;
-	return warm_read(warming, buf_str(&text), depth, err);
+	return mirror_warm_read(warming, buf_str(&text), depth, err);
 }
 
-static int warm_all(struct warming *warming, const struct digest *root, struct err *err)
+static int mirror_warm_all(struct warming *warming, const struct digest *root, struct err *err)
 {
-	int result = warm_document(warming, root, 0, err);
+	int result = mirror_warm_document(warming, root, 0, err);
 	struct err why;
 
 	for (size_t i = 0; i < MIRROR_FILLS_MAX; i++) {
-		if (warm_collect(warming, &warming->tasks[i], result == 0 ? err : &why) < 0)
+		if (mirror_warm_collect(warming, &warming->tasks[i], result == 0 ? err : &why) < 0)
 			result = -1;
 	}
 	return result;
 }
 
-static int warm_resolve(struct warming *warming, const struct reference *reference,
-			struct digest *out, struct err *err)
+static int mirror_warm_resolve(struct warming *warming, const struct reference *reference,
+			       struct digest *out, struct err *err)
 {
 	const struct mirror_wish wish = {.kind = MIRROR_TAG,
 					 .place = &warming->place,
@@ -209,7 +210,7 @@ static int warm_resolve(struct warming *warming, const struct reference *referen
 									: STR("latest")};
 
 	*out = reference->digest;
-	return reference->has_digest ? 0 : warm_do(warming, &wish, out, err);
+	return reference->has_digest ? 0 : mirror_warm_do(warming, &wish, out, err);
 }
 
 int mirror_warm(struct mirror *mirror, struct str text, const struct mirror_warm_spec *spec,
@@ -227,12 +228,10 @@ int mirror_warm(struct mirror *mirror, struct str text, const struct mirror_warm
 			   : NULL;
 	if (!upstream)
 		return err_set(err, ERR_INVALID,
-			       STR_FMT
-			       " is no image of an upstream of this mirror: mirror.upstreams "
-			       "of the daemon's configuration has them",
-			       STR_ARG(text));
+			       "no upstream of this mirror has it: mirror.upstreams of the "
+			       "daemon's configuration names them");
 	if (mirror_place_make(upstream, reference.path, &warming.place, err) < 0 ||
-	    warm_resolve(&warming, &reference, &out->digest, err) < 0)
+	    mirror_warm_resolve(&warming, &reference, &out->digest, err) < 0)
 		return -1;
-	return warm_all(&warming, &out->digest, err);
+	return mirror_warm_all(&warming, &out->digest, err);
 }

@@ -18,7 +18,7 @@ same "as JSON for programs" "$(hearth tags "$registry/acme/tool" --json | jq -c 
 same "at most so many" "$(hearth ls "$registry" --limit 2 | tr '\n' ' ')" "acme/tool acme/tool/docs "
 same "of those that fit" "$(hearth ls "$registry/acme/tool/docs" --limit 1)" acme/tool/docs
 same "and what comes behind one" "$(hearth ls "$registry" --after acme/tool/docs --json)" '["acmes","zebra"]'
-refused "a repository that is not there is not found" 66 "absent" hearth tags "$registry/absent"
+refused "a repository that is not there is not found" 66 "^hearth: tags of [0-9.:]+/absent: " hearth tags "$registry/absent"
 refused "an image is no repository" 64 "without a tag" hearth tags "$registry/acme/tool:2"
 refused "nor is a registry" 64 "without a tag" hearth tags "$registry"
 refused "nobody listens there" 69 "127.0.0.1:1" hearth ls 127.0.0.1:1
@@ -52,7 +52,7 @@ same "without its upstream it is served" "$(curl -fsS -u "any:$token" "$url/v2/u
 same "which is a hit" "$(status 'hits > 0')" true
 refused "what is not here cannot be warmed" "69|75" "warm up.test/acme/tool:10" hearth mirror warm up.test/acme/tool:10
 holds "and the upstream fails" "$(hearth mirror status)" '^up\.test: .*'
-refused "what is no upstream's cannot be warmed" 64 "no image of an upstream" hearth mirror warm other.test/a:1
+refused "what is no upstream's cannot be warmed" 64 "other.test/a:1: no upstream of this mirror has it" hearth mirror warm other.test/a:1
 refused "nor can nothing" 64 "which image" hearth mirror warm
 refused "there is no other action" 64 "expected status or warm" hearth mirror cool
 stop_daemon

@@ -292,6 +292,7 @@ static void a_report_says_how_an_upstream_fares(void **state)
 	assert_true(mirror_report(bench->mirror, 0, &report));
 	assert_int_equal(report.health, MIRROR_FAILING);
 	assert_true(report.why[0] != '\0' && report.errors > 0 && report.failed_ms > 0);
+	assert_null(strstr(report.why, BENCH_UP)); /* of whom it is, the report says */
 	assert_false(mirror_report(bench->mirror, 1, &report));
 }
 
