@@ -22,6 +22,8 @@ class Bench:
 
     def __init__(self, args):
         self.args, self.rows, self.servers = args, [], []
+        for name in [name for name in os.environ if name.startswith(("REGISTRY_", "DOCKER_", "CONTAINERS_"))]:
+            del os.environ[name]  # what the caller set for a registry or a client of theirs
         self.build = Path(args.build).resolve()
         self.hearth = str(self.build / "bin/hearth")
         self.work = ROOT / "build/bench" / f"run-{os.getpid()}"

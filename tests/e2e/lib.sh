@@ -26,7 +26,14 @@ mkdir -p "$HEARTH_E2E"
 work=$HEARTH_E2E/$(basename "$0" .sh).$$ # lower case: podman makes an image's name of it
 mkdir "$work"
 export HEARTH_DATA=$work/data
-unset HEARTH_URL HEARTH_TOKEN HEARTH_CONFIG HEARTH_LOG
+unset HEARTH_URL HEARTH_TOKEN HEARTH_CONFIG HEARTH_LOG HEARTH_MAP_BYTES SOURCE_DATE_EPOCH NOTIFY_SOCKET
+# Nor does what the caller has set reach the registries, clients and proxies of others.
+for name in $(compgen -e); do
+	case $name in
+	REGISTRY_* | DOCKER_* | CONTAINER_* | CONTAINERS_* | BUILDAH_* | STORAGE_* | XDG_*_HOME | XDG_RUNTIME_DIR | \
+		*_proxy | *_PROXY) unset "$name" ;;
+	esac
+done
 
 hearth()
 {

@@ -17,6 +17,10 @@
 static const char *const live_programs[] = {"/usr/bin/docker-registry", "/usr/bin/skopeo",
 					    "/usr/bin/openssl"};
 
+/* All of it: what a caller has set would change a registry (REGISTRY_*) or a login. */
+static const char *const live_environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C",
+					       "HOME=/nonexistent", NULL};
+
 bool live_registry_can_run(void)
 {
 	for (size_t i = 0; i < sizeof(live_programs) / sizeof(live_programs[0]); i++) {
@@ -70,8 +74,11 @@ void live_registry_start(struct live_registry *registry, const char *dir, const 
 {
 	char config[256];
 	const char *const argv[] = {"docker-registry", "serve", config, NULL};
-	struct proc_spec spec = {
-		.path = live_programs[0], .argv = argv, .fd_count = 3, .die_with_parent = true};
+	struct proc_spec spec = {.path = live_programs[0],
+				 .argv = argv,
+				 .envp = live_environment,
+				 .fd_count = 3,
+				 .die_with_parent = true};
 	struct err err = {0};
 	int fds[2];
 
@@ -96,8 +103,11 @@ void live_registry_stop(struct live_registry *registry)
 void live_run(const char *const *argv)
 {
 	auto_proc struct proc proc = PROC_INIT;
-	const struct proc_spec spec = {
-		.path = argv[0], .argv = argv, .fds = {-1, -1, 2}, .fd_count = 3};
+	const struct proc_spec spec = {.path = argv[0],
+				       .argv = argv,
+				       .envp = live_environment,
+				       .fds = {-1, -1, 2},
+				       .fd_count = 3};
 	struct err err = {0};
 	int status;
 
