@@ -112,7 +112,7 @@ static struct exchange *exchange_new(struct server_door *door, struct MHD_Connec
 	exchange->connection = connection;
 	exchange->link = link->socket_context;
 	exchange->waiter.fd = exchange->link->fd;
-	exchange->path = str_dup(str_of(url));
+	exchange->path = exchange_copy_path(url);
 	exchange->response = HTTP_RESPONSE_INIT;
 	exchange->request = (struct http_request){
 		.method = http_method_parse(method),
@@ -314,6 +314,10 @@ static bool exchange_admit(struct exchange *exchange, uint64_t length)
 
 	if (request->query_count > HTTP_QUERY_MAX) {
 		exchange_refuse(exchange, ERR_INVALID, "too many parameters in the URL");
+		return false;
+	}
+	if (!exchange_unescape_fields(exchange->query, request->query_count)) {
+		exchange_refuse(exchange, ERR_INVALID, "a % in the URL's query begins no escape");
 		return false;
 	}
 	if (!handler->admit(handler, request, terms, &exchange->response))

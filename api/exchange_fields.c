@@ -48,6 +48,16 @@ const char *exchange_read_length(struct MHD_Connection *connection, uint64_t *ou
 	return NULL;
 }
 
+char *exchange_copy_path(const char *url)
+{
+	char *path = str_dup(str_of(url));
+	size_t len = strlen(path);
+
+	(void)http_unescape_path(path, &len); /* else it stays as it came, and names nothing */
+	path[len] = '\0';
+	return path;
+}
+
 struct fields_copy {
 	struct http_field *fields; /* NULL while they are measured */
 	char *text;
@@ -100,4 +110,22 @@ struct http_field *exchange_copy_fields(struct MHD_Connection *connection, enum 
 	copy.count = copy.bytes = 0;
 	(void)MHD_get_connection_values_n(connection, kind, fields_take, &copy);
 	return copy.fields;
+}
+
+static bool fields_unescape(struct str *text)
+{
+	char *at = drop_const(text->ptr);
+	bool sound = http_unescape(at, &text->len, false);
+
+	at[text->len] = '\0';
+	return sound;
+}
+
+bool exchange_unescape_fields(struct http_field *fields, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!fields_unescape(&fields[i].name) || !fields_unescape(&fields[i].value))
+			return false;
+	}
+	return true;
 }

@@ -96,9 +96,15 @@ void exchange_connected(void *cls, struct MHD_Connection *connection, void **slo
  */
 const char *exchange_read_length(struct MHD_Connection *connection, uint64_t *out);
 
+/* The path of a request, as http.h has it; the caller's to free. */
+char *exchange_copy_path(const char *url);
+
 /* In one allocation, which is the caller's to free; NULL where there are none. */
 struct http_field *exchange_copy_fields(struct MHD_Connection *connection, enum MHD_ValueKind kind,
 					size_t *out_count);
+
+/* Decode those of a query, in place. False: one has an escape that is none. */
+bool exchange_unescape_fields(struct http_field *fields, size_t count);
 
 /* For struct watch_calls. */
 void exchange_suspend(struct waiter *waiter);

@@ -40,16 +40,12 @@ static enum MHD_Result server_accept(void *cls, const struct sockaddr *from, soc
 	return atomic_load(&server->draining) ? MHD_NO : MHD_YES;
 }
 
-static size_t server_unescape(void *cls, struct MHD_Connection *connection, char *text)
+/* It does not say whether it is of the path or of the query, which are decoded differently. */
+static size_t server_keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
-	size_t len = strlen(text);
-
 	(void)cls;
 	(void)connection;
-	(void)http_unescape(text, &len,
-			    false); /* a wrong escape stays as it is, and matches nothing */
-	text[len] = '\0';
-	return len;
+	return strlen(text);
 }
 
 int server_new(const struct server_options *options, struct server **out, struct err *err)
@@ -109,8 +105,9 @@ static struct MHD_Daemon *server_start(struct server *server, struct server_door
 		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, SERVER_INCREMENT,
 		MHD_OPTION_CONNECTION_TIMEOUT, SERVER_STALL_S, MHD_OPTION_NOTIFY_COMPLETED,
 		exchange_completed, door, MHD_OPTION_NOTIFY_CONNECTION, exchange_connected, door,
-		MHD_OPTION_UNESCAPE_CALLBACK, server_unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT,
-		1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, NULL,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 int server_listen(struct server *server, struct server_listener *listener, struct err *err)

@@ -11,7 +11,9 @@
  *	/v2/NAME/blobs/uploads/         POST
  *	/v2/NAME/blobs/uploads/ID       GET HEAD PATCH PUT DELETE
  *
- * A path is read from its end, so a repository may be called a/tags/list.
+ * A path is read from its end, so a repository may be called a/tags/list. Nothing
+ * is tidied up in it: a part that is empty, . or .., and an escaped /, which the
+ * server leaves as it came, are in no name.
  *
  * Format: OCI distribution-spec 1.1, "Endpoints" and "Pulling manifests".
  *

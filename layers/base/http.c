@@ -136,3 +136,14 @@ bool http_unescape(char *text, size_t *len, bool plus)
 	*len = out;
 	return true;
 }
+
+bool http_unescape_path(char *text, size_t *len)
+{
+	struct str all = {text, *len};
+
+	for (size_t i = 0; i < all.len; i++) {
+		if (text[i] == '%' && http_escape(str_skip(all, i)) == '/')
+			return false;
+	}
+	return http_unescape(text, len, false);
+}

@@ -54,7 +54,7 @@ struct http_field {
 
 struct http_request {
 	enum http_method method;
-	struct str path; /* "/v1/agents.get": escapes decoded, no NUL */
+	struct str path; /* "/v1/agents.get", by http_unescape_path(); no NUL */
 	const struct http_field *query;
 	size_t query_count;
 	struct str body;       /* whole, where it was gathered */
@@ -168,6 +168,13 @@ uint64_t http_topic(struct str name);
  * none or for %00; text is then as it was.
  */
 bool http_unescape(char *text, size_t *len, bool plus);
+
+/*
+ * Decode a path. An escaped / is no separator (RFC 3986, 2.2) and part of no name
+ * here: a path with one stays as it was, as one with a wrong escape does. False
+ * then, and nothing is called like that, since no name has a %.
+ */
+bool http_unescape_path(char *text, size_t *len);
 
 static inline void auto_http_response_release(struct http_response *slot)
 {

@@ -270,6 +270,21 @@ static void answer_big(struct server_bench *bench, struct http_request *request,
 	out->stream_bytes = SERVER_BENCH_BIG_BYTES;
 }
 
+static void answer_query(struct server_bench *bench, struct http_request *request,
+			 struct http_response *out)
+{
+	auto_buf struct buf text = BUF_INIT(1024);
+	struct err err = {0};
+
+	(void)bench;
+	for (size_t i = 0; i < request->query_count; i++)
+		check_ok(buf_addf(&text, &err, "[" STR_FMT "][" STR_FMT "]",
+				  STR_ARG(request->query[i].name),
+				  STR_ARG(request->query[i].value)),
+			 &err);
+	http_set_body(out, "text/plain", buf_str(&text));
+}
+
 static void answer_other(struct server_bench *bench, struct http_request *request,
 			 struct http_response *out)
 {
@@ -289,7 +304,7 @@ static const struct bench_path bench_paths[] = {
 	{STR("/slow"), answer_slow, true},     {STR("/upload"), answer_upload, false},
 	{STR("/held"), answer_held, true},     {STR("/words"), answer_words, true},
 	{STR("/search"), answer_search, true}, {STR("/big"), answer_big, false},
-	{STR("/near"), answer_big, false},
+	{STR("/near"), answer_big, false},     {STR("/query"), answer_query, false},
 };
 #define BENCH_PATHS (sizeof(bench_paths) / sizeof(bench_paths[0]))
 

@@ -17,6 +17,7 @@
  *	/upload  /held  counts the bytes that stream in; once it is released
  *	/words          a stream: "one" for each change of the topic "words", and "end"
  *	/search         a stream that finds nothing until it is released
+ *	/query          what its query says, as [name][value]
  *	/big  /near     SERVER_BENCH_BIG_BYTES; every other MiB of the latter is at hand
  */
 #pragma once

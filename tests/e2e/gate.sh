@@ -38,6 +38,16 @@ same "and no others" "$(as=$puller code other/manifests/1)" 403
 same "where it may pull it may not push" "$(as=$puller code closed/app/manifests/1 -X PUT -d '{}')" 403
 same "another page's Host is nobody's" "$(as=$token code open/app/manifests/1 -H 'Host: evil.example')" 403
 holds "what is no path is told in the same words" "$(as=$token v2 Open/App/manifests/1 >/dev/null; cat "$work/got")" NAME_INVALID
+# An escaped / is no separator, and nothing is tidied up in a path.
+for path in open%2fapp/manifests/1 open/app/../app/manifests/1 open//app/manifests/1 open/./app/manifests/1 \
+	open%252fapp/manifests/1 open/app%00/manifests/1 open/app%c0%af/manifests/1; do
+	same "$path has no name in it" "$(as=$token code "$path" --path-as-is)" 400
+	holds "as the registry says it" "$(cat "$work/got")" '"code":"NAME_INVALID"'
+done
+same "what need not be escaped may be" "$(code %6fpen/app/manifests/1)" 200
+holds "a method's name has no / either" "$(as=$token ask /v1/agents%2flist -k)" '"code":"UnknownMethod"'
+holds "nor has it parts" "$(as=$token ask /v1/x/../agents.list -k --path-as-is)" '"code":"UnknownMethod"'
+holds "a query is in order" "$(as=$token ask '/v1/agents.list?limit=%2' -k)" '"code":"InvalidArgument"'
 
 # Tokens for tokens.
 access() { curl -sSk ${as:+-u "any:$as"} "$url/v2/token?service=hearth&scope=repository:closed/app:$1" | jq -r .token; }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Property: of whatever path, what is parsed fits its grammar and lies in the
- * request; what is refused is refused as JSON with a status of 400 or more.
+ * request, and had neither an escaped / nor a wrong escape; what is refused is
+ * refused as JSON with a status of 400 or more.
  *
  * The input's first byte is the method; then come the path and, behind a NUL, ns.
  */
@@ -18,13 +19,13 @@ static void check_view(struct str all, struct str part)
 		abort();
 }
 
-static void check_path(struct str all, const struct v2_path *path)
+static void check_path(const struct http_request *request, const struct v2_path *path)
 {
 	bool named = path->kind != V2_PING && path->kind != V2_CATALOG;
 
-	check_view(all, path->repository);
-	check_view(all, path->reference);
-	check_view(all, path->ns);
+	check_view(request->path, path->repository);
+	check_view(request->path, path->reference);
+	check_view(request->query->value, path->ns);
 	if (named != (path->repository.len > 0))
 		abort();
 	if (named && !v2_path_is_name(path->repository))
@@ -36,20 +37,29 @@ static void check_path(struct str all, const struct v2_path *path)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	auto_http_response struct http_response refusal = HTTP_RESPONSE_INIT;
-	struct str all = {(const char *)data, size};
+	struct str rest = {(const char *)data, size};
+	auto_free char *text = NULL;
 	struct http_field ns = {.name = STR("ns")};
 	struct http_request request = {.query = &ns};
 	struct v2_path path;
+	bool decoded;
 
 	if (size == 0)
 		return 0;
 	request.method = data[0] % (HTTP_OPTIONS + 1);
-	ns.value = str_skip(all, 1);
-	(void)str_cut(&ns.value, '\0', &request.path);
-	request.query_count = ns.value.ptr ? 1 : 0;
-	if (v2_path_parse(&request, &path, &refusal) == 0)
-		check_path(all, &path);
-	else if (refusal.status < 400 || buf_str(&refusal.body).ptr[0] != '{')
+	rest = str_skip(rest, 1);
+	(void)str_cut(&rest, '\0', &request.path);
+	text = str_dup(request.path);
+	request.path = str_of(text);
+	decoded = http_unescape_path(text, &request.path.len);
+	ns.value = rest;
+	request.query_count = rest.ptr ? 1 : 0;
+	if (v2_path_parse(&request, &path, &refusal) == 0) {
+		if (!decoded)
+			abort();
+		check_path(&request, &path);
+	} else if (refusal.status < 400 || buf_str(&refusal.body).ptr[0] != '{') {
 		abort();
+	}
 	return 0;
 }

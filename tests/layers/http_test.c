@@ -56,6 +56,36 @@ static void escapes_are_decoded_where_they_are_sound(void **state)
 	}
 }
 
+static void a_path_keeps_an_escaped_slash(void **state)
+{
+	static const struct {
+		const char *raw;
+		const char *decoded; /* NULL: left as it was */
+	} cases[] = {
+		{"/v1/%61gents%2Elist", "/v1/agents.list"},
+		{"/a+b", "/a+b"},
+		{"/%2e%2e/x", "/../x"},
+		{"/a%252fb", "/a%2fb"},   /* decoded once */
+		{"/%c0%af", "/\xc0\xaf"}, /* no other spelling of a / */
+		{"/a%2fb", NULL},
+		{"/%61%2Fb", NULL},
+		{"/a%00", NULL},
+		{"/%61%", NULL},
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *wanted = cases[i].decoded ? cases[i].decoded : cases[i].raw;
+		size_t len = strlen(cases[i].raw);
+
+		memcpy(text, cases[i].raw, len + 1);
+		assert_int_equal(http_unescape_path(text, &len), cases[i].decoded != NULL);
+		assert_int_equal(len, strlen(wanted));
+		assert_memory_equal(text, wanted, len);
+	}
+}
+
 static void a_header_is_one_line(void **state)
 {
 	auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
@@ -95,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entity_tag_is_known_in_all_its_spellings),
 		cmocka_unit_test(escapes_are_decoded_where_they_are_sound),
+		cmocka_unit_test(a_path_keeps_an_escaped_slash),
 		cmocka_unit_test(a_header_is_one_line),
 		cmocka_unit_test(a_response_is_made_anew),
 		cmocka_unit_test(verbs_and_topics_have_one_name),

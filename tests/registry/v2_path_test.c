@@ -3,6 +3,8 @@
 #include "registry/v2_path.h"
 #include "tests/check.h"
 
+#include <stdio.h>
+
 #define HEX64 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define SHA256 "sha256:" HEX64
 #define SHA512 "sha512:" HEX64 HEX64
@@ -117,6 +119,34 @@ static void what_is_wrong_is_refused_with_its_code(void **state)
 		{"/v2/a\n/manifests/x", "NAME_INVALID", HTTP_GET, 400},
 		{"/v2/a\xff/manifests/x", "NAME_INVALID", HTTP_GET, 400},
 		{"/v2/_catalog/tags/list", "NAME_INVALID", HTTP_GET, 400},
+		/* A part that is empty, or goes up, is never passed over. */
+		{"/v2//", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2//a/tags/list", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a//tags/list", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/tags/list", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2/a/tags/list/", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2/a/manifests//x", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2/a/manifests/x/", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2/a/blobs/uploads//", "UNSUPPORTED", HTTP_POST, 404},
+		{"/v2/./a/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a/./manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a/manifests/..", "MANIFEST_UNKNOWN", HTTP_GET, 404},
+		{"/v2/a/blobs/../manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/../v1/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		/* What is left of an escape: of a /, of a NUL, of what was escaped twice. */
+		{"/v2/a%2fb/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a%2Fb/tags/list", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a%2e%2e/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a%00/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a/manifests/x%2fy", "MANIFEST_UNKNOWN", HTTP_GET, 404},
+		{"/v2/a/manifests/x%2fy", "TAG_INVALID", HTTP_PUT, 400},
+		{"/v2/a%2fmanifests%2fx", "UNSUPPORTED", HTTP_GET, 404},
+		{"/v2/a/blobs/" SHA256 "%00", "DIGEST_INVALID", HTTP_GET, 400},
+		{"/v2/a/blobs/uploads/U%2f1", "BLOB_UPLOAD_UNKNOWN", HTTP_PATCH, 404},
+		{"/v2/\xc0\xae\xc0\xae/manifests/x", "NAME_INVALID", HTTP_GET, 400},
+		{"/v2/a\xc0\xaf"
+		 "b/manifests/x",
+		 "NAME_INVALID", HTTP_GET, 400},
 		{"/v2/a/blobs/sha256:abc", "DIGEST_INVALID", HTTP_GET, 400},
 		{"/v2/a/blobs/x", "DIGEST_INVALID", HTTP_GET, 400},
 		{"/v2/a/blobs/", "DIGEST_INVALID", HTTP_GET, 400},
@@ -150,11 +180,17 @@ static void what_is_wrong_is_refused_with_its_code(void **state)
 static void names_and_tags_have_their_lengths(void **state)
 {
 	char text[V2_NAME_MAX + 2];
+	char path[V2_NAME_MAX + 32];
+	struct v2_path parsed;
 
 	(void)state;
 	memset(text, 'a', sizeof(text));
 	assert_true(v2_path_is_name((struct str){text, V2_NAME_MAX}));
 	assert_false(v2_path_is_name((struct str){text, V2_NAME_MAX + 1}));
+	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)V2_NAME_MAX, text);
+	assert_int_equal(parse(HTTP_GET, path, &parsed, NULL), 0);
+	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)V2_NAME_MAX + 1, text);
+	assert_int_equal(parse(HTTP_GET, path, &parsed, "NAME_INVALID"), 400);
 	assert_true(transport_is_tag((struct str){text, V2_TAG_MAX}));
 	assert_false(transport_is_tag((struct str){text, V2_TAG_MAX + 1}));
 	assert_true(v2_path_is_name(STR("a-b__c.d---e_f/0")));
