@@ -34,11 +34,17 @@ void mirror_visit_drop(struct mirror_visit *visit)
 	visit->task = NULL;
 }
 
-/* A blob whose size is known is given away while it comes. */
-static bool mirror_answer_visit_is_ready(const struct mirror_task *task)
+/* A blob is given away while it comes; but HEAD and a range want to know how long it is. */
+static bool mirror_answer_visit_is_ready(const struct v2_call *call, const struct mirror_task *task)
 {
-	return mirror_is_done(task) ||
-	       (task->kind == MIRROR_FILL && atomic_load(&task->size) != MIRROR_SIZE_UNKNOWN);
+	if (mirror_is_done(task))
+		return true;
+	if (task->kind != MIRROR_FILL)
+		return false;
+	if (atomic_load(&task->size) != MIRROR_SIZE_UNKNOWN)
+		return true;
+	return atomic_load(&task->endless) && call->request->method == HTTP_GET &&
+	       !http_find_header(call->request, "Range");
 }
 
 int mirror_visit_ask(struct v2_call *call, const struct mirror_wish *wish, int64_t patience_ms,
@@ -51,7 +57,7 @@ int mirror_visit_ask(struct v2_call *call, const struct mirror_wish *wish, int64
 			return -1;
 		atomic_fetch_add(&wish->place->upstream->counts.misses, 1);
 	}
-	if (mirror_answer_visit_is_ready(visit->task)) {
+	if (mirror_answer_visit_is_ready(call, visit->task)) {
 		if (!mirror_is_done(visit->task) || visit->task->result == 0)
 			return 1;
 		*err = visit->task->err;

@@ -16,8 +16,16 @@ struct arrival {
 	struct http_stream stream;
 	struct mirror_task *task; /* owned: a reference */
 	uint64_t from;
-	uint64_t size; /* of the part that was asked for */
+	uint64_t size; /* of the part that was asked for; or HTTP_BYTES_UNKNOWN */
 };
+
+/* Where its end is, counted from its begin; UINT64_MAX while nobody knows. */
+static uint64_t mirror_answer_blob_end(const struct arrival *arrival)
+{
+	if (arrival->size != HTTP_BYTES_UNKNOWN || !atomic_load(&arrival->task->whole))
+		return arrival->size;
+	return atomic_load(&arrival->task->size);
+}
 
 static ssize_t mirror_answer_blob_read(struct http_stream *stream, uint64_t at, char *out,
 				       size_t max, bool over, struct http_wait *wait)
@@ -27,9 +35,10 @@ static ssize_t mirror_answer_blob_read(struct http_stream *stream, uint64_t at, 
 	uint64_t next = arrival->from + at;
 	bool done = mirror_is_done(task); /* before what is ready is looked at */
 	uint64_t ready = mirror_fill_ready(task);
+	uint64_t end = mirror_answer_blob_end(arrival);
 	ssize_t n;
 
-	if (at == arrival->size)
+	if (at == end)
 		return HTTP_STREAM_END;
 	if (next >= ready) {
 		*wait = (struct http_wait){.topic = task->topic,
@@ -38,8 +47,8 @@ static ssize_t mirror_answer_blob_read(struct http_stream *stream, uint64_t at, 
 	}
 	if (max > ready - next)
 		max = (size_t)(ready - next);
-	if (max > arrival->size - at)
-		max = (size_t)(arrival->size - at);
+	if (max > end - at)
+		max = (size_t)(end - at);
 	n = mirror_fill_read(task, next, out, max);
 	if (n > 0)
 		atomic_fetch_add(&task->place.upstream->counts.served, (uint64_t)n);
@@ -53,7 +62,7 @@ static ssize_t mirror_answer_blob_read_near(struct http_stream *stream, uint64_t
 	const struct mirror_task *task = arrival->task;
 	uint64_t next = arrival->from + at;
 	uint64_t ready = mirror_fill_ready(task);
-	uint64_t left = arrival->size - at;
+	uint64_t left = mirror_answer_blob_end(arrival) - at;
 	ssize_t n;
 
 	if (next >= ready || left == 0)

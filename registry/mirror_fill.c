@@ -49,7 +49,8 @@ uint64_t mirror_fill_ready(const struct mirror_task *task)
 {
 	uint64_t arrived = atomic_load(&task->arrived);
 	uint64_t size = atomic_load(&task->size);
-	uint64_t held_from = size < MIRROR_HELD_BACK ? 0 : size - MIRROR_HELD_BACK;
+	uint64_t end = size == MIRROR_SIZE_UNKNOWN ? arrived : size;
+	uint64_t held_from = end < MIRROR_HELD_BACK ? 0 : end - MIRROR_HELD_BACK;
 
 	if (atomic_load(&task->whole))
 		return size;
@@ -95,6 +96,23 @@ static int mirror_fill_note_size(struct fill *fill, uint64_t size, struct err *e
 	return 0;
 }
 
+/* An answer in chunks, or up to the connection's end: a manifest may say how long the blob is. */
+static int mirror_fill_begin_endless(struct fill *fill, struct err *err)
+{
+	struct mirror_task *task = fill->task;
+	uint64_t size;
+	int found;
+
+	if (atomic_load(&task->endless) || atomic_load(&task->size) != MIRROR_SIZE_UNKNOWN)
+		return 0;
+	found = mirror_hold_size(task->mirror, &task->place, &task->digest, &size, err);
+	if (found != 0)
+		return found < 0 ? -1 : mirror_fill_note_size(fill, size, err);
+	atomic_store(&task->endless, true);
+	mirror_tell(task);
+	return 0;
+}
+
 /* Where this answer starts, and whether it is of the same blob as the one before. */
 static int mirror_fill_begin(struct fill *fill, struct err *err)
 {
@@ -106,7 +124,7 @@ static int mirror_fill_begin(struct fill *fill, struct err *err)
 		fill->skip = fill->done;
 		if (range_parse_number(http_header(&fill->reply, "Content-Length"), &length))
 			return mirror_fill_note_size(fill, length, err);
-		return 0;
+		return mirror_fill_begin_endless(fill, err);
 	}
 	fill->skip = 0;
 	fill->no_range = true; /* unless this answer is fine */
@@ -359,6 +377,20 @@ static int mirror_fill_check_failed(const struct http_reply *reply, struct err *
 	return -1;
 }
 
+/* How long it is: as the answer says, or else a manifest. */
+static int mirror_fill_check_size(const struct mirror_task *task, const struct http_reply *reply,
+				  uint64_t *out, struct err *err)
+{
+	int found;
+
+	if (range_parse_number(http_header(reply, "Content-Length"), out))
+		return 0;
+	found = mirror_hold_size(task->mirror, &task->place, &task->digest, out, err);
+	if (found == 0)
+		return err_set(err, ERR_UNSUPPORTED, "the upstream does not say how long it is");
+	return found < 0 ? -1 : 0;
+}
+
 /*
  * Whether the upstream gives us a blob: then what is in the store by its digest
  * may be read by the repository's name, without its coming here once more.
@@ -380,8 +412,8 @@ int mirror_check_blob(struct mirror_hand *hand, struct mirror_task *task, struct
 		return found < 0 ? -1 : 0;
 	if (mirror_ask(hand, &request, &reply, err) < 0)
 		return mirror_fill_check_failed(&reply, err);
-	if (!range_parse_number(http_header(&reply, "Content-Length"), &size))
-		return err_set(err, ERR_UNSUPPORTED, "the upstream does not say how long it is");
+	if (mirror_fill_check_size(task, &reply, &size, err) < 0)
+		return -1;
 	atomic_store(&task->size, size);
 	if (lease_open(hand->mirror->options.store, &lease, err) < 0)
 		return -1;

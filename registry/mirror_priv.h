@@ -99,7 +99,8 @@ struct mirror_task {
 	int fd;
 	atomic_uint_least64_t size; /* MIRROR_SIZE_UNKNOWN until the upstream says */
 	atomic_uint_least64_t arrived;
-	atomic_bool whole; /* checked and durable */
+	atomic_bool endless; /* it comes, and nobody says how long it is */
+	atomic_bool whole;   /* checked and durable */
 };
 
 /* A thread of the mirror, and what it works with at present. */
@@ -165,6 +166,10 @@ int mirror_holds(const struct mirror *mirror, const struct mirror_place *place,
 		 enum repository_kind kind, const struct digest *digest,
 		 struct repository_item *out, struct err *err) MUST_CHECK;
 
+/* The size of a blob, as a manifest of the place says it. 1, 0 or -1. */
+int mirror_hold_size(const struct mirror *mirror, const struct mirror_place *place,
+		     const struct digest *blob, uint64_t *out, struct err *err) MUST_CHECK;
+
 /* Whether what was said then holds still: 1 it is within the upstream's tag_ttl_ms. */
 bool mirror_is_fresh(const struct mirror_place *place, int64_t checked_ms);
 
@@ -177,7 +182,7 @@ typedef int mirror_run_fn(struct mirror_hand *hand, struct mirror_task *task, st
 mirror_run_fn mirror_fetch_tag, mirror_fetch_manifest, mirror_check_blob, mirror_fill_blob,
 	mirror_fetch_tags, mirror_fetch_referrers;
 
-/* How many of a blob's first bytes may be given away. */
+/* How many of a blob's first bytes may be given away: all but a tail, before it is whole. */
 uint64_t mirror_fill_ready(const struct mirror_task *task);
 
 /* Copy some of them, which there are. How many, or -1. */

@@ -60,6 +60,9 @@ same "of one request as well" "$(requests 'GET /v2/held-1/blobs/')" 1
 for name in cut reset away; do
 	same "a blob comes whole: $name" "$(get "$(odd $name-1)" | sha)" "$(blob_of $name-1)"
 done
+digest=$(curl -sS "http://127.0.0.1:$(cat "$work/up/port")/v2/chunks-1/manifests/1" | jq -r .config.digest)
+same "and so does one whose length nobody says" "$(get "/v2/odd.example/chunks-1/blobs/$digest" -D "$work/headers" | sha)" "$digest"
+holds "in chunks" "$(tr A-Z a-z <"$work/headers")" '^transfer-encoding: chunked'
 holds "what was cut goes on by a range" "$(cat "$work/up/requests")" 'GET /v2/cut-1/blobs/[^ ]* bytes='
 for sentence in "wrong bytes are cut off" "and are not kept"; do
 	refused "$sentence" '18|22' 'curl' get "$(odd flip-1)" -o "$work/flipped"

@@ -13,6 +13,7 @@ bytes, which is its own. Its name says how that comes:
 	flip-*    a byte is wrong
 	reset-*   the first connection is reset in the middle
 	away-*    it is redirected to another port, which wants no Authorization
+	chunks-*  it comes in chunks, and nothing says how long it is
 
 A line for each request goes to DIRECTORY/requests.
 """
@@ -96,6 +97,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(0.01)
         self.wfile.write(body[len(body) // 2:])
 
+    def send_chunks(self, body):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for at in range(0, len(body) if self.command != "HEAD" else 0, PIECE):
+            piece = body[at:at + PIECE]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if self.command != "HEAD":
+            self.wfile.write(b"0\r\n\r\n")
+
     def send_blob(self, name, body):
         kind = name.split("-")[0]
         if kind == "flip":
@@ -122,6 +133,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.say(307, {"Location": f"http://127.0.0.1:{storage.server_port}{self.path}"})
         if self.headers["Authorization"] and self.server is storage:
             return self.say(400, {}, b"only one auth mechanism allowed")
+        if name.startswith("chunks"):
+            return self.send_chunks(blob)
         if self.headers["Range"]:
             begin, status = int(self.headers["Range"].removeprefix("bytes=").split("-")[0]), 206
         self.send_response(status)

@@ -241,10 +241,13 @@ static void client_answer(struct client *client)
 static void client_read(struct client *client, struct mirror_got *got)
 {
 	struct http_stream *stream = client->response.stream;
+	uint64_t size = client->response.stream_bytes;
+	bool ended = false;
 
-	got->body = malloc((size_t)client->response.stream_bytes + BENCH_PIECE);
+	got->endless = size == HTTP_BYTES_UNKNOWN;
+	got->body = malloc((got->endless ? BENCH_BLOB_SIZE : (size_t)size) + BENCH_PIECE);
 	assert_non_null(got->body);
-	while (got->len < client->response.stream_bytes && !got->cut) {
+	while (got->len < size && !ended) {
 		uint64_t mark = bench_mark(client->bench);
 		struct http_wait wait = {0};
 		ssize_t n = stream->read(stream, got->len, got->body + got->len, BENCH_PIECE, false,
@@ -252,7 +255,9 @@ static void client_read(struct client *client, struct mirror_got *got)
 
 		if (n == 0)
 			(void)bench_wait(client->bench, mark, &wait);
-		got->cut = n < 0;
+		ended = n < 0;
+		got->cut = ended && (n != HTTP_STREAM_END || !got->endless);
+		assert_true(got->len <= BENCH_BLOB_SIZE || !got->endless);
 		got->len += n > 0 ? (size_t)n : 0;
 	}
 }
@@ -365,4 +370,37 @@ void check_is_manifest(const struct mirror_bench *bench, const struct mirror_got
 	assert_memory_equal(got->body, bench->manifest, got->len);
 	check_header(got, "Docker-Content-Digest", bench->manifest_name);
 	check_header(got, "Content-Type", "application/vnd.oci.image.manifest.v1+json");
+}
+
+void mirror_bench_ask_blob(struct mirror_bench *bench, enum http_method method, const char *range,
+			   struct mirror_got *got)
+{
+	char path[512];
+	const struct mirror_want want = {
+		.method = method,
+		.path = mirror_bench_path("blobs", bench->blob_name, path),
+		.range = range,
+	};
+
+	mirror_bench_ask(bench, &want, got);
+}
+
+void check_gets_blob(struct mirror_bench *bench)
+{
+	struct mirror_got got;
+
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
+	check_is_blob(bench, &got);
+	mirror_got_done(&got);
+}
+
+void check_blob_is_not_kept(struct mirror_bench *bench)
+{
+	int before = atomic_load(&bench->blobs);
+
+	atomic_store(&bench->flag, true);
+	check_gets_blob(bench);
+	assert_int_equal(atomic_load(&bench->blobs), before + 1);
+	check_gets_blob(bench);
+	assert_int_equal(atomic_load(&bench->blobs), before + 1);
 }

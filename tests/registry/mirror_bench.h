@@ -63,7 +63,8 @@ struct mirror_got {
 	char headers[1024]; /* "Name: value\n" each */
 	char *body;
 	size_t len;
-	bool cut; /* the connection, before the body's end */
+	bool cut;     /* the connection, before the body's end */
+	bool endless; /* it came without a length */
 };
 
 struct mirror_want {
@@ -91,6 +92,14 @@ const char *mirror_bench_path(const char *kind, const char *name, char out[stati
 /* The answer is the whole blob, or the manifest. */
 void check_is_blob(const struct mirror_bench *bench, const struct mirror_got *got);
 void check_is_manifest(const struct mirror_bench *bench, const struct mirror_got *got);
+
+/* Ask for the blob, or a part of it; range may be NULL. */
+void mirror_bench_ask_blob(struct mirror_bench *bench, enum http_method method, const char *range,
+			   struct mirror_got *got);
+void check_gets_blob(struct mirror_bench *bench);
+
+/* It is not kept: the next one who asks gets it from the upstream, honest from now on (flag). */
+void check_blob_is_not_kept(struct mirror_bench *bench);
 
 /* What an upstream should do, and parts of it. */
 standin_fn upstream_serves;

@@ -10,40 +10,6 @@
 #define ASKERS 64
 #define HALF (BENCH_BLOB_SIZE / 2)
 
-static void ask_blob(struct mirror_bench *bench, enum http_method method, const char *range,
-		     struct mirror_got *got)
-{
-	char path[512];
-	const struct mirror_want want = {
-		.method = method,
-		.path = mirror_bench_path("blobs", bench->blob_name, path),
-		.range = range,
-	};
-
-	mirror_bench_ask(bench, &want, got);
-}
-
-static void check_gets_blob(struct mirror_bench *bench)
-{
-	struct mirror_got got;
-
-	ask_blob(bench, HTTP_GET, NULL, &got);
-	check_is_blob(bench, &got);
-	mirror_got_done(&got);
-}
-
-/* It is not kept: the next one who asks gets it from the upstream. */
-static void check_is_not_kept(struct mirror_bench *bench)
-{
-	int before = atomic_load(&bench->blobs);
-
-	atomic_store(&bench->flag, true); /* the upstream is honest from now on */
-	check_gets_blob(bench);
-	assert_int_equal(atomic_load(&bench->blobs), before + 1);
-	check_gets_blob(bench);
-	assert_int_equal(atomic_load(&bench->blobs), before + 1);
-}
-
 static void say_half(const struct mirror_bench *bench, const struct standin_request *request)
 {
 	standin_say(request, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", BENCH_BLOB_SIZE);
@@ -62,7 +28,7 @@ static void *run_asker(void *ctx)
 {
 	struct asker *asker = ctx;
 
-	ask_blob(asker->bench, HTTP_GET, NULL, &asker->got);
+	mirror_bench_ask_blob(asker->bench, HTTP_GET, NULL, &asker->got);
 	return NULL;
 }
 
@@ -103,18 +69,18 @@ static void it_streams_while_it_arrives(void **state)
 
 	mirror_bench_open(bench, waits_for_a_reader, NULL);
 	/* This part is there whole before the rest comes. */
-	ask_blob(bench, HTTP_GET, "bytes=1000-99999", &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, "bytes=1000-99999", &got);
 	assert_int_equal(got.status, 206);
 	assert_int_equal(got.len, 99000);
 	assert_memory_equal(got.body, bench->blob + 1000, got.len);
 	assert_non_null(strstr(got.headers, "Content-Range: bytes 1000-99999/300000\n"));
 	mirror_got_done(&got);
 	/* So is how long it is. */
-	ask_blob(bench, HTTP_HEAD, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_HEAD, NULL, &got);
 	assert_int_equal(got.status, 200);
 	assert_int_equal(got.len, BENCH_BLOB_SIZE);
 	mirror_got_done(&got);
-	ask_blob(bench, HTTP_GET, "bytes=300000-", &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, "bytes=300000-", &got);
 	assert_int_equal(got.status, 416);
 	mirror_got_done(&got);
 	/* Nobody held it up who had asked first. */
@@ -220,11 +186,11 @@ static void wrong_bytes_are_cut_off_and_not_kept(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, flips_a_byte, NULL);
-	ask_blob(bench, HTTP_GET, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 	/* Its end is held back, so nobody takes it for whole. */
 	assert_true(got.status != 200 || (got.cut && got.len < BENCH_BLOB_SIZE));
 	mirror_got_done(&got);
-	check_is_not_kept(bench);
+	check_blob_is_not_kept(bench);
 }
 
 /* A whole answer, as the server sees it, of less than the blob. */
@@ -245,10 +211,10 @@ static void a_shorter_blob_is_not_kept(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, is_shorter, NULL);
-	ask_blob(bench, HTTP_GET, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 	assert_true(got.status == 502 || (got.cut && got.len == 0));
 	mirror_got_done(&got);
-	check_is_not_kept(bench);
+	check_blob_is_not_kept(bench);
 }
 
 static void says_no_length(void *ctx, const struct standin_request *request)
@@ -266,7 +232,7 @@ static void a_blob_without_a_length_comes_whole(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, says_no_length, NULL);
-	ask_blob(bench, HTTP_GET, "bytes=0-9", &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, "bytes=0-9", &got);
 	assert_int_equal(got.status, 200 + 6 * (got.len == 10));
 	mirror_got_done(&got);
 	check_gets_blob(bench);
@@ -359,7 +325,7 @@ static void a_blob_may_lie_elsewhere(void **state)
 
 	mirror_bench_open(bench, redirects, stores);
 	/* A HEAD that is refused there is a GET's headers. */
-	ask_blob(bench, HTTP_HEAD, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_HEAD, NULL, &got);
 	assert_int_equal(got.status, 200);
 	assert_int_equal(got.len, BENCH_BLOB_SIZE);
 	mirror_got_done(&got);
@@ -388,7 +354,7 @@ static void a_redirect_to_a_link_s_own_addresses_is_refused(void **state)
 	mirror_bench_open(bench, redirects_inside, NULL);
 	for (int i = 0; i < 2; i++) {
 		atomic_store(&bench->step, i);
-		ask_blob(bench, HTTP_GET, NULL, &got);
+		mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 		assert_non_null(memmem(got.body, got.len, "no host of a registry", 21));
 		mirror_got_done(&got);
 	}
@@ -417,7 +383,7 @@ static void who_is_silent_elsewhere_is_not_the_upstream(void **state)
 	bench->options.back_off_ms = 3600000;
 	mirror_bench_open(bench, redirects_blobs, hangs_up);
 	for (int i = 0; i < 5; i++) {
-		ask_blob(bench, HTTP_GET, NULL, &got);
+		mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 		assert_int_equal(got.status, 503);
 		mirror_got_done(&got);
 	}
@@ -441,7 +407,7 @@ static void an_encoding_that_is_said_is_not_believed(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, encodes, NULL);
-	ask_blob(bench, HTTP_GET, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 	check_is_blob(bench, &got);
 	assert_null(strstr(got.headers, "Content-Encoding"));
 	mirror_got_done(&got);
@@ -486,12 +452,12 @@ static void without_that_leave_it_is_not_given(void **state)
 
 	mirror_bench_open(bench, gives_none, NULL);
 	put_blob(bench);
-	ask_blob(bench, HTTP_GET, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 	assert_int_equal(got.status, 404);
 	assert_non_null(strstr(got.body, "BLOB_UNKNOWN"));
 	mirror_got_done(&got);
 	atomic_store(&bench->flag, true);
-	ask_blob(bench, HTTP_GET, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_GET, NULL, &got);
 	assert_int_equal(got.status, 403);
 	assert_non_null(strstr(got.body, "DENIED"));
 	mirror_got_done(&got);
@@ -503,7 +469,7 @@ static void a_head_asks_by_head(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, upstream_serves, NULL);
-	ask_blob(bench, HTTP_HEAD, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_HEAD, NULL, &got);
 	assert_int_equal(got.status, 200);
 	assert_int_equal(got.len, BENCH_BLOB_SIZE);
 	mirror_got_done(&got);
@@ -526,7 +492,7 @@ static void where_head_is_unknown_a_get_tells_as_much(void **state)
 	struct mirror_got got;
 
 	mirror_bench_open(bench, knows_no_head, NULL);
-	ask_blob(bench, HTTP_HEAD, NULL, &got);
+	mirror_bench_ask_blob(bench, HTTP_HEAD, NULL, &got);
 	assert_int_equal(got.status, 200);
 	assert_int_equal(got.len, BENCH_BLOB_SIZE);
 	mirror_got_done(&got);
