@@ -313,7 +313,7 @@ static bool exchange_admit(struct exchange *exchange, uint64_t length)
 	struct http_terms *terms = &exchange->terms;
 
 	if (request->query_count > HTTP_QUERY_MAX) {
-		exchange_refuse(exchange, ERR_INVALID, "too many parameters in the URL");
+		exchange_refuse(exchange, ERR_LIMIT, "too many parameters in the URL");
 		return false;
 	}
 	if (!exchange_unescape_fields(exchange->query, request->query_count)) {

@@ -244,6 +244,14 @@ def _(r):
     r.lacks_manifest("good")
 
 
+@check("nor more of them than a request may have")
+def _(r):
+    config, layers = r.parts()
+    text = content.text_of(content.image_of(config, layers))
+    expect(r.put(text, f"{r.digest(text)}?{'&'.join(f'tag=tag-{n}' for n in range(100))}"), 413, 414, 431)
+    r.lacks_manifest("tag-0")
+
+
 @check("the stored type is served, whatever is accepted")
 def _(r):
     r.image("image")
