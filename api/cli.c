@@ -189,10 +189,9 @@ int cli_read_size(const struct cli *cli, const char *option, uint64_t *out, stru
 
 int cli_read_step(const char *name, const char *text, size_t *out, struct err *err)
 {
-	struct str rest = str_of(text);
 	uint64_t step;
 
-	if (!str_take_number(&rest, &step) || rest.len > 0 || step == 0)
+	if (!str_parse_number(str_of(text), &step) || step == 0)
 		return err_set(err, ERR_INVALID, "%s %s: expected a number from 1", name, text);
 	*out = step;
 	return 0;

@@ -111,10 +111,9 @@ static int gc_read_duration(const char *text, int64_t *out, struct err *err)
 
 static int gc_read_count(const char *text, int64_t *out, struct err *err)
 {
-	struct str rest = str_of(text);
 	uint64_t number;
 
-	if (!str_take_number(&rest, &number) || rest.len > 0 || number > INT32_MAX)
+	if (!str_parse_number(str_of(text), &number) || number > INT32_MAX)
 		return err_set(err, ERR_INVALID, "--keep %s: expected a number of images", text);
 	*out = (int64_t)number;
 	return 0;

@@ -178,12 +178,11 @@ static int config_read_top(const json_t *document, struct config *out, struct er
 static int config_check_listen(const char *text, struct err *err)
 {
 	const char *colon = text ? strrchr(text, ':') : NULL;
-	struct str port = str_of(colon ? colon + 1 : "");
 	uint64_t number;
 
 	if (!text)
 		return 0;
-	if (colon && colon > text && str_take_number(&port, &number) && port.len == 0 &&
+	if (colon && colon > text && str_parse_number(str_of(colon + 1), &number) &&
 	    number <= UINT16_MAX)
 		return 0;
 	return err_set(err, ERR_INVALID, "listen: expected HOST:PORT, found %s", text);

@@ -182,11 +182,9 @@ static int daemon_name_hosts(struct daemon *daemon, struct err *err)
 static int daemon_grace(const struct cli *cli, int64_t *out_ms, struct err *err)
 {
 	const char *text = cli_text(cli, "grace");
-	struct str rest = str_of(text ? text : "");
 	uint64_t seconds = DAEMON_GRACE_S;
 
-	if (text &&
-	    (!str_take_number(&rest, &seconds) || rest.len > 0 || seconds > DAEMON_GRACE_MAX_S))
+	if (text && (!str_parse_number(str_of(text), &seconds) || seconds > DAEMON_GRACE_MAX_S))
 		return err_set(err, ERR_INVALID, "--grace %s: expected 0 to %d seconds", text,
 			       DAEMON_GRACE_MAX_S);
 	*out_ms = (int64_t)seconds * 1000;

@@ -16,7 +16,7 @@ static bool listen_is_port(struct str text)
 {
 	uint64_t port;
 
-	return str_take_number(&text, &port) && text.len == 0 && port <= UINT16_MAX;
+	return str_parse_number(text, &port) && port <= UINT16_MAX;
 }
 
 /* "[::1]:80" as "::1" and "80". */

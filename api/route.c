@@ -150,7 +150,7 @@ static json_t *route_integer(struct str text)
 	struct str digits = negative ? str_skip(text, 1) : text;
 	uint64_t value;
 
-	if (!str_take_number(&digits, &value) || digits.len > 0 || value > INT64_MAX)
+	if (!str_parse_number(digits, &value) || value > INT64_MAX)
 		return NULL;
 	return json_integer(negative ? -(json_int_t)value : (json_int_t)value);
 }

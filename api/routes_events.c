@@ -19,7 +19,7 @@ static int events_read_after(const struct call *call, uint64_t *out, struct err 
 		return -1;
 	if (text.len == 0)
 		return 0;
-	if (str_take_number(&text, out) && text.len == 0)
+	if (str_parse_number(text, out))
 		return 1;
 	(void)err_wrong(err, expected, "expected %s", expected);
 	return err_at(err, header ? "Last-Event-ID" : "after", NULL);

@@ -157,14 +157,12 @@ static int settings_programs(struct cli *cli, struct err *err)
 static int settings_map_bytes(struct cli *cli, struct err *err)
 {
 	const char *text = NULL;
-	struct str rest;
 	int set = settings_variable("HEARTH_MAP_BYTES", &text, err);
 
 	if (set <= 0)
 		return set;
-	rest = str_of(text);
-	if (!str_take_number(&rest, &cli->map_bytes) || rest.len > 0 ||
-	    cli->map_bytes < SETTINGS_MAP_MIN || cli->map_bytes > SETTINGS_MAP_MAX)
+	if (!str_parse_number(str_of(text), &cli->map_bytes) || cli->map_bytes < SETTINGS_MAP_MIN ||
+	    cli->map_bytes > SETTINGS_MAP_MAX)
 		return err_set(
 			err, ERR_INVALID,
 			"HEARTH_MAP_BYTES: expected 1048576 to 70368744177664 bytes, found %s",

@@ -23,14 +23,12 @@ static int spec_file_read_epoch(const struct cli *cli, struct spec *out, struct 
 	const char *given = cli_text(cli, "source-date-epoch");
 	const char *name = given ? "--source-date-epoch" : "SOURCE_DATE_EPOCH";
 	uint64_t seconds;
-	struct str rest;
 
 	if (!given && out->reproducible)
 		given = settings_source_date_epoch();
 	if (!given)
 		return 0;
-	rest = str_of(given);
-	if (!str_take_number(&rest, &seconds) || rest.len > 0 || seconds > SPEC_EPOCH_MAX)
+	if (!str_parse_number(str_of(given), &seconds) || seconds > SPEC_EPOCH_MAX)
 		return err_set(err, ERR_INVALID,
 			       "%s: expected seconds since 1970, at most %lld, found %s", name,
 			       (long long)SPEC_EPOCH_MAX, given);

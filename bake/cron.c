@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/cron.h"
 
+#include <ctype.h>
 #include <strings.h>
 #include <time.h>
 
@@ -59,33 +60,25 @@ static bool cron_take_value(const struct cron_field *field, struct str *text, ui
 	return *out >= field->least && *out <= field->most;
 }
 
-static bool cron_take_char(struct str *text, char wanted)
-{
-	if (text->len == 0 || text->ptr[0] != wanted)
-		return false;
-	*text = str_skip(*text, 1);
-	return true;
-}
-
 /* Put one element of a list into the set. False: it is none. */
 static bool cron_add_element(const struct cron_field *field, struct str text, uint64_t *set)
 {
 	uint64_t from = field->least;
 	uint64_t to = field->most;
 	uint64_t step = 1;
-	bool range = cron_take_char(&text, '*');
+	bool range = str_take_char(&text, '*');
 
 	if (!range) {
 		if (!cron_take_value(field, &text, &from))
 			return false;
-		range = cron_take_char(&text, '-');
+		range = str_take_char(&text, '-');
 		to = from;
 		if (range && !cron_take_value(field, &text, &to))
 			return false;
 		if (to == 0 && from > 0 && field->names == weekdays)
 			to = 7; /* fri-sun */
 	}
-	if (cron_take_char(&text, '/') && (!range || !str_take_number(&text, &step) || step == 0))
+	if (str_take_char(&text, '/') && (!range || !str_take_number(&text, &step) || step == 0))
 		return false;
 	if (text.len > 0 || from > to)
 		return false;
@@ -108,11 +101,6 @@ static int cron_read_field(const struct cron_field *field, struct str text, uint
 	return 0;
 }
 
-static bool cron_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 /* The words of the text. False: there are not as many as fields. */
 static bool cron_split(struct str text, struct str words[static CRON_FIELDS])
 {
@@ -121,7 +109,7 @@ static bool cron_split(struct str text, struct str words[static CRON_FIELDS])
 	while (text.len > 0) {
 		size_t len = 0;
 
-		while (len < text.len && !cron_is_blank(text.ptr[len]))
+		while (len < text.len && !isblank((unsigned char)text.ptr[len]))
 			len++;
 		if (len > 0 && count == CRON_FIELDS)
 			return false;

@@ -193,7 +193,6 @@ static int flags_set_from(struct instruction *to, const struct flag *flag, struc
 	auto_buf struct buf expanded = BUF_INIT(FLAG_MAX);
 	struct reference reference;
 	uint64_t number;
-	struct str rest = flag->value;
 
 	if (flag->value.len == 0)
 		return err_set(err, ERR_REFUSED, "--from: expected =IMAGE");
@@ -202,7 +201,7 @@ static int flags_set_from(struct instruction *to, const struct flag *flag, struc
 		return err_set(err, ERR_REFUSED,
 			       "--from=" STR_FMT ": variable expansion is not supported for --from",
 			       STR_ARG(flag->value));
-	if (str_take_number(&rest, &number) && rest.len == 0)
+	if (str_parse_number(flag->value, &number))
 		return err_set(err, ERR_REFUSED,
 			       "--from=" STR_FMT ": there are no stages; name an image",
 			       STR_ARG(flag->value));

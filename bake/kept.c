@@ -16,7 +16,7 @@ static bool kept_parse(struct str owner, struct str *agent_id, int64_t *version)
 {
 	uint64_t number;
 
-	if (!str_cut(&owner, '.', agent_id) || !str_take_number(&owner, &number) || owner.len > 0)
+	if (!str_cut(&owner, '.', agent_id) || !str_parse_number(owner, &number))
 		return false;
 	*version = (int64_t)number;
 	return true;

@@ -14,27 +14,6 @@ struct lines {
 	struct lines_seen seen;
 };
 
-static bool lines_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static struct str lines_trim_left(struct str text)
-{
-	while (text.len > 0 && lines_blank(text.ptr[0])) {
-		text.ptr++;
-		text.len--;
-	}
-	return text;
-}
-
-static struct str lines_trim_right(struct str text)
-{
-	while (text.len > 0 && lines_blank(text.ptr[text.len - 1]))
-		text.len--;
-	return text;
-}
-
 /* Cut the next physical line off *rest, without its end. */
 static struct str lines_next(struct str *rest)
 {
@@ -67,8 +46,10 @@ static int lines_check_bytes(struct str line, size_t number, struct err *err)
 /* Whether the line goes on; the escape and what follows it are cut off. */
 static bool lines_continues(struct str *line, char escape)
 {
-	struct str text = lines_trim_right(*line);
+	struct str text = *line;
 
+	while (text.len > 0 && isblank((unsigned char)text.ptr[text.len - 1]))
+		text.len--;
 	if (text.len == 0 || text.ptr[text.len - 1] != escape)
 		return false;
 	if (text.len > 1 && text.ptr[text.len - 2] == escape)
@@ -93,12 +74,12 @@ static bool lines_is_directive(struct str line, struct str *out_key, struct str 
 
 	if (!str_starts(line, STR("#")))
 		return false;
-	rest = lines_trim_left(str_skip(line, 1));
+	rest = str_trim(str_skip(line, 1));
 	*out_key = (struct str){rest.ptr, lines_key_length(rest)};
-	rest = lines_trim_left(str_skip(rest, out_key->len));
+	rest = str_trim(str_skip(rest, out_key->len));
 	if (out_key->len == 0 || !str_starts(rest, STR("=")))
 		return false;
-	*out_value = lines_trim_right(lines_trim_left(str_skip(rest, 1)));
+	*out_value = str_trim(str_skip(rest, 1));
 	return true;
 }
 
@@ -146,7 +127,7 @@ static int lines_refuse_second(const struct lines *lines, struct err *err)
 
 static int lines_take(struct lines *lines, struct str line, struct err *err)
 {
-	struct str visible = lines_trim_left(line);
+	struct str visible = str_trim(line);
 
 	if (lines_check_directive(lines, visible, err) < 0)
 		return -1;
@@ -187,7 +168,7 @@ int lines_join(struct str text, struct buf *out, struct lines_seen *seen, struct
 	if (lines_take_all(&lines, text, err) < 0)
 		return -1;
 	*seen = lines.seen;
-	return buf_add(out, lines_trim_right(lines_trim_left(buf_str(&joined))), err);
+	return buf_add(out, str_trim(buf_str(&joined)), err);
 }
 
 size_t lines_blame(struct str text)

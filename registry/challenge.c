@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/challenge_priv.h"
 
+#include <ctype.h>
 #include <strings.h>
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 /* RFC 9110, 5.6.2: tchar */
 static bool is_token(char c)
@@ -15,22 +11,16 @@ static bool is_token(char c)
 	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-static void skip(struct str *text, size_t n)
-{
-	text->ptr += n;
-	text->len -= n;
-}
-
 static void skip_blanks(struct str *text)
 {
-	while (text->len > 0 && is_blank(text->ptr[0]))
-		skip(text, 1);
+	while (text->len > 0 && isblank((unsigned char)text->ptr[0]))
+		*text = str_skip(*text, 1);
 }
 
 static void skip_separators(struct str *text)
 {
-	while (text->len > 0 && (is_blank(text->ptr[0]) || text->ptr[0] == ','))
-		skip(text, 1);
+	while (text->len > 0 && (isblank((unsigned char)text->ptr[0]) || text->ptr[0] == ','))
+		*text = str_skip(*text, 1);
 }
 
 static struct str take_token(struct str *text)
@@ -39,7 +29,7 @@ static struct str take_token(struct str *text)
 
 	while (token.len < text->len && is_token(text->ptr[token.len]))
 		token.len++;
-	skip(text, token.len);
+	*text = str_skip(*text, token.len);
 	return token;
 }
 
@@ -59,19 +49,19 @@ static struct str take_quoted(struct str *text, struct challenge_room *room)
 {
 	struct str value = {room->at, 0};
 
-	skip(text, 1);
+	*text = str_skip(*text, 1);
 	while (text->len > 0 && text->ptr[0] != '"') {
 		if (text->ptr[0] == '\\' && text->len > 1)
-			skip(text, 1);
+			*text = str_skip(*text, 1);
 		if (room->left > 0) {
 			*room->at++ = text->ptr[0];
 			room->left--;
 			value.len++;
 		}
-		skip(text, 1);
+		*text = str_skip(*text, 1);
 	}
 	if (text->len > 0)
-		skip(text, 1);
+		*text = str_skip(*text, 1);
 	return value;
 }
 
@@ -80,13 +70,13 @@ static struct str take_bare(struct str *text, struct challenge_room *room)
 {
 	struct str value = {room->at, 0};
 
-	while (text->len > 0 && text->ptr[0] != ',' && !is_blank(text->ptr[0])) {
+	while (text->len > 0 && text->ptr[0] != ',' && !isblank((unsigned char)text->ptr[0])) {
 		if (room->left > 0) {
 			*room->at++ = text->ptr[0];
 			room->left--;
 			value.len++;
 		}
-		skip(text, 1);
+		*text = str_skip(*text, 1);
 	}
 	return value;
 }
@@ -119,7 +109,7 @@ static bool take_parameter(struct str *text, struct challenge *challenge,
 	skip_blanks(&rest);
 	if (name.len == 0 || rest.len == 0 || rest.ptr[0] != '=')
 		return false;
-	skip(&rest, 1);
+	rest = str_skip(rest, 1);
 	skip_blanks(&rest);
 	value = rest.len > 0 && rest.ptr[0] == '"' ? take_quoted(&rest, room)
 						   : take_bare(&rest, room);
@@ -132,7 +122,7 @@ static bool take_parameter(struct str *text, struct challenge *challenge,
 static void skip_litter(struct str *text)
 {
 	while (text->len > 0 && text->ptr[0] != ',')
-		skip(text, 1);
+		*text = str_skip(*text, 1);
 }
 
 bool challenge_next(struct str *field, struct challenge *out)

@@ -17,13 +17,7 @@ bool http_header_next(struct str *rest, const char *name, struct str *out)
 		if (line.len <= name_len || line.ptr[name_len] != ':' ||
 		    strncasecmp(line.ptr, name, name_len) != 0)
 			continue;
-		line = str_skip(line, name_len + 1);
-		while (line.len > 0 && (line.ptr[0] == ' ' || line.ptr[0] == '\t'))
-			line = str_skip(line, 1);
-		while (line.len > 0 &&
-		       (line.ptr[line.len - 1] == ' ' || line.ptr[line.len - 1] == '\t'))
-			line.len--;
-		*out = line;
+		*out = str_trim(str_skip(line, name_len + 1));
 		return true;
 	}
 	return false;

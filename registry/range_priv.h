@@ -20,7 +20,7 @@ struct range {
 
 int range_parse(struct str text, struct range *out, struct err *err) MUST_CHECK;
 
-/* A number of decimal digits and nothing else, as in Content-Length. */
+/* A size of decimal digits and nothing else, as in Content-Length. */
 bool range_parse_number(struct str text, uint64_t *out);
 
 /*

@@ -82,15 +82,6 @@ static void v2_manifest_put_take_tags(struct v2_manifest_put *put)
 	}
 }
 
-static struct str v2_manifest_put_trim(struct str text)
-{
-	while (text.len > 0 && text.ptr[0] == ' ')
-		text = str_skip(text, 1);
-	while (text.len > 0 && text.ptr[text.len - 1] == ' ')
-		text.len--;
-	return text;
-}
-
 /* Content-Type without parameters; "" where it says nothing. */
 static struct str v2_manifest_put_header_type(const struct v2_manifest_put *put)
 {
@@ -99,7 +90,7 @@ static struct str v2_manifest_put_header_type(const struct v2_manifest_put *put)
 	struct str type = STR("");
 
 	(void)str_cut(&rest, ';', &type);
-	type = v2_manifest_put_trim(type);
+	type = str_trim(type);
 	if (str_equal(type, STR("application/json")) ||
 	    str_equal(type, STR("application/octet-stream")) ||
 	    str_equal(type, STR("application/x-www-form-urlencoded"))) /* curl's, unasked */

@@ -10,7 +10,7 @@ int v2_page_read(const struct v2_call *call, struct v2_page *out)
 	uint64_t n;
 
 	if (v2_path_find(call->request, STR("n"), &text)) {
-		if (!str_take_number(&text, &n) || text.len > 0) {
+		if (!str_parse_number(text, &n)) {
 			v2_refuse(call->response, 400, V2_UNSUPPORTED,
 				  "n: expected a number of entries");
 			return -1;

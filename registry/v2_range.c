@@ -3,15 +3,6 @@
 
 #include <strings.h>
 
-static struct str v2_range_trim(struct str text)
-{
-	while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t'))
-		text = str_skip(text, 1);
-	while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
-		text.len--;
-	return text;
-}
-
 /* What is behind "bytes=". */
 static bool v2_range_cut_unit(struct str *text)
 {
@@ -19,7 +10,7 @@ static bool v2_range_cut_unit(struct str *text)
 
 	if (text->len < unit.len || strncasecmp(text->ptr, unit.ptr, unit.len) != 0)
 		return false;
-	*text = v2_range_trim(str_skip(*text, unit.len));
+	*text = str_trim(str_skip(*text, unit.len));
 	return true;
 }
 
@@ -29,9 +20,8 @@ static bool v2_range_read(struct str text, uint64_t *out_first, uint64_t *out_la
 	bool has_first = str_take_number(&text, out_first);
 	bool has_last;
 
-	if (text.len == 0 || *text.ptr != '-')
+	if (!str_take_char(&text, '-'))
 		return false;
-	text = str_skip(text, 1);
 	has_last = str_take_number(&text, out_last);
 	if (!has_first)
 		*out_first = UINT64_MAX;
@@ -47,7 +37,7 @@ static struct v2_range v2_range_last(uint64_t count, uint64_t size)
 
 int v2_range_parse(const char *field, uint64_t size, struct v2_range *out)
 {
-	struct str text = v2_range_trim(str_of(field ? field : ""));
+	struct str text = str_trim(str_of(field ? field : ""));
 	uint64_t first;
 	uint64_t last;
 

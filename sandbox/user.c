@@ -34,7 +34,7 @@ static bool user_number(struct str text, uint32_t *out)
 {
 	uint64_t value;
 
-	if (!str_take_number(&text, &value) || text.len > 0)
+	if (!str_parse_number(text, &value))
 		return false;
 	*out = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 	return true;

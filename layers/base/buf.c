@@ -2,6 +2,7 @@
 #include "layers/base/buf.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,15 @@ bool str_cut(struct str *rest, char separator, struct str *out)
 	return true;
 }
 
+struct str str_trim(struct str text)
+{
+	while (text.len > 0 && isblank((unsigned char)text.ptr[0]))
+		text = str_skip(text, 1);
+	while (text.len > 0 && isblank((unsigned char)text.ptr[text.len - 1]))
+		text.len--;
+	return text;
+}
+
 char *str_dup(struct str text)
 {
 	char *copy = strndup(text.ptr, text.len);
@@ -109,6 +119,14 @@ char *str_dup(struct str text)
 	if (!copy)
 		abort();
 	return copy;
+}
+
+bool str_take_char(struct str *text, char wanted)
+{
+	if (text->len == 0 || text->ptr[0] != wanted)
+		return false;
+	*text = str_skip(*text, 1);
+	return true;
 }
 
 bool str_take_number(struct str *text, uint64_t *out)
@@ -125,5 +143,15 @@ bool str_take_number(struct str *text, uint64_t *out)
 		return false;
 	*text = str_skip(*text, digits);
 	*out = value;
+	return true;
+}
+
+bool str_parse_number(struct str text, uint64_t *out)
+{
+	uint64_t number;
+
+	if (!str_take_number(&text, &number) || text.len > 0)
+		return false;
+	*out = number;
 	return true;
 }

@@ -95,11 +95,20 @@ static inline struct str str_skip(struct str text, size_t n)
 	return (struct str){text.ptr + n, text.len - n};
 }
 
+/* Without the spaces and tabs around it. */
+struct str str_trim(struct str text);
+
 /* A copy with a NUL behind it, the caller's to free; it ends at a NUL of the text. */
 char *str_dup(struct str text);
 
+/* Take this byte from the front. False when it is not there. */
+bool str_take_char(struct str *text, char wanted);
+
 /* Take decimal digits from the front. False when there are none; UINT64_MAX when too many. */
 bool str_take_number(struct str *text, uint64_t *out);
+
+/* The same of a text that is nothing else. */
+bool str_parse_number(struct str text, uint64_t *out);
 
 static inline void auto_buf_release(struct buf *slot)
 {

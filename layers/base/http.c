@@ -64,22 +64,13 @@ void http_response_clear(struct http_response *response)
 	*response = HTTP_RESPONSE_INIT;
 }
 
-static struct str http_trim(struct str text)
-{
-	while (text.len > 0 && (*text.ptr == ' ' || *text.ptr == '\t'))
-		text = str_skip(text, 1);
-	while (text.len > 0 && (text.ptr[text.len - 1] == ' ' || text.ptr[text.len - 1] == '\t'))
-		text.len--;
-	return text;
-}
-
 bool http_etag_matches(const char *if_none_match, struct str etag)
 {
 	struct str rest = str_of(if_none_match ? if_none_match : "");
 	struct str one;
 
 	while (str_cut(&rest, ',', &one)) {
-		one = http_trim(one);
+		one = str_trim(one);
 		if (str_starts(one, STR("W/")))
 			one = str_skip(one, 2);
 		if (str_equal(one, etag) || str_equal(one, STR("*")))

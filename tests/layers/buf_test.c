@@ -52,6 +52,39 @@ static void numbers_are_taken_from_the_front(void **state)
 	assert_true(str_take_number(&text, &value) && value == UINT64_MAX && text.len == 0);
 }
 
+static void a_number_is_the_whole_text(void **state)
+{
+	static const char *const wrong[] = {"", "+1", "-1", " 1", "1 ", "0x1", "1.0"};
+	uint64_t value = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(str_parse_number(str_of(wrong[i]), &value));
+	assert_int_equal(value, 42); /* untouched on failure */
+	assert_true(str_parse_number(STR("018"), &value) && value == 18);
+	assert_true(str_parse_number(STR("18446744073709551616"), &value) && value == UINT64_MAX);
+}
+
+static void blanks_are_trimmed_on_both_sides(void **state)
+{
+	(void)state;
+	assert_true(str_equal(str_trim(STR(" \t a \tb\t ")), STR("a \tb")));
+	assert_true(str_equal(str_trim(STR("a\r\n")), STR("a\r\n"))); /* no blanks */
+	assert_int_equal(str_trim(STR(" \t")).len, 0);
+	assert_int_equal(str_trim(STR("")).len, 0);
+}
+
+static void a_byte_is_taken_where_it_is_wanted(void **state)
+{
+	struct str text = STR("-1");
+
+	(void)state;
+	assert_false(str_take_char(&text, '1'));
+	assert_true(str_take_char(&text, '-') && str_equal(text, STR("1")));
+	assert_true(str_take_char(&text, '1'));
+	assert_false(str_take_char(&text, '1'));
+}
+
 static void a_file_is_read_to_its_end_or_ceiling(void **state)
 {
 	auto_close int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -72,6 +105,9 @@ int main(void)
 		cmocka_unit_test(a_ceiling_is_never_exceeded),
 		cmocka_unit_test(text_is_cut_into_all_its_pieces),
 		cmocka_unit_test(numbers_are_taken_from_the_front),
+		cmocka_unit_test(a_number_is_the_whole_text),
+		cmocka_unit_test(blanks_are_trimmed_on_both_sides),
+		cmocka_unit_test(a_byte_is_taken_where_it_is_wanted),
 		cmocka_unit_test(a_file_is_read_to_its_end_or_ceiling),
 	};
 

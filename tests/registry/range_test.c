@@ -52,8 +52,9 @@ static void numbers_are_digits_only(void **state)
 	uint64_t number = 0;
 
 	(void)state;
-	assert_true(range_parse_number(STR("18446744073709551615"), &number));
-	assert_true(number == UINT64_MAX);
+	assert_true(range_parse_number(STR("18446744073709551614"), &number));
+	assert_true(number == UINT64_MAX - 1);
+	assert_false(range_parse_number(STR("18446744073709551615"), &number)); /* unknown */
 	assert_false(range_parse_number(STR("18446744073709551616"), &number));
 	assert_false(range_parse_number(STR(""), &number));
 	assert_false(range_parse_number(STR("+1"), &number));
