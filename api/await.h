@@ -16,7 +16,7 @@ struct await {
 	const char *agent; /* its slug or its id */
 	int64_t version;   /* 0 for the latest */
 	json_t *status;    /* owned: the last answer (bake/status.h); NULL before the first */
-	char etag[CALL_ETAG_MAX]; /* of that */
+	char etag[HTTP_ETAG_MAX]; /* of that */
 	bool silent;              /* nothing is told */
 	char *told;               /* owned: the last line */
 };

@@ -57,7 +57,7 @@ static int call_read_tagged(const json_t *said, char *etag, json_t **out, struct
 
 	if (found < 0 || json_need_string(said, "", "etag", &tag, err) < 0)
 		return -1;
-	if (tag.len >= CALL_ETAG_MAX)
+	if (tag.len >= HTTP_ETAG_MAX)
 		return err_set(err, ERR_REMOTE, "the daemon's answer has no fitting ETag");
 	memcpy(etag, tag.ptr, tag.len);
 	etag[tag.len] = '\0';

@@ -11,8 +11,7 @@
 
 #include "api/cli.h"
 #include "bake/asker.h"
-
-#define CALL_ETAG_MAX ((size_t)128)
+#include "layers/base/http.h"
 
 struct call_spec {
 	const char *method;  /* "agents.sync" */
@@ -20,8 +19,7 @@ struct call_spec {
 	int streamfd;        /* 0, or what the body is read from: args is NULL then */
 	asker_log_fn *heard; /* NULL, or who gets the answer as it comes, whatever it is */
 	void *ctx;           /* of heard */
-	char *etag; /* NULL, or CALL_ETAG_MAX bytes: the entity tag of the answer that is known, ""
-		       for none */
+	char *etag;          /* NULL, or HTTP_ETAG_MAX bytes: of the answer that is known; or "" */
 };
 
 /*

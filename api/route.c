@@ -7,10 +7,9 @@
 #include "layers/base/nearest.h"
 #include "layers/digest.h"
 
-#include <stdio.h>
-
 #define ROUTE_RETRY_MS 1000 /* when a request that was refused as too many may be tried again */
 #define ROUTE_RETRY_S "1"
+#define ROUTE_ETAG_DIGITS ((size_t)32) /* of the digest's */
 
 static const char *const route_expected[] = {
 	[ROUTE_STRING] = "a string",  [ROUTE_INT] = "an integer", [ROUTE_BOOL] = "true or false",
@@ -295,30 +294,24 @@ void route_set_deadline(struct call *call, int64_t wait_ms)
 		call->until_ms = clock_monotonic_ms() + wait_ms;
 }
 
-struct str route_make_etag(struct str text, char out[static ROUTE_ETAG_MAX])
+struct str route_make_etag(struct str text, char out[static HTTP_ETAG_MAX])
 {
 	struct digest digest;
 	char hex[DIGEST_HEX_MAX];
-	int n;
 
 	digest_of(text, &digest);
-	n = snprintf(out, ROUTE_ETAG_MAX, "\"%.32s\"", digest_hex(&digest, hex));
-	return (struct str){out, (size_t)n};
+	return http_etag((struct str){digest_hex(&digest, hex), ROUTE_ETAG_DIGITS}, out);
 }
 
 void route_answer_tagged(struct call *call, struct str json, struct str etag,
 			 const struct http_wait *wait)
 {
-	bool known = http_etag_matches(http_find_header(call->request, "If-None-Match"), etag);
-
-	if (known && wait && !call->request->over) {
+	if (wait && !call->request->over &&
+	    http_etag_matches(http_find_header(call->request, "If-None-Match"), etag)) {
 		call->response->wait = *wait;
 		return;
 	}
-	http_add_header(call->response, "ETag", etag);
 	http_add_header(call->response, "Cache-Control", STR("no-cache"));
-	if (known)
-		call->response->status = 304;
-	else
+	if (!http_add_etag(call->request, call->response, etag))
 		http_set_body(call->response, "application/json", json);
 }

@@ -95,8 +95,7 @@ void route_add_detail(struct call *call, const char *name, json_t *value);
 void route_set_deadline(struct call *call, int64_t wait_ms);
 
 /* A text's entity tag, with its quotes: of its SHA-256. */
-#define ROUTE_ETAG_MAX ((size_t)35)
-struct str route_make_etag(struct str text, char out[static ROUTE_ETAG_MAX]);
+struct str route_make_etag(struct str text, char out[static HTTP_ETAG_MAX]);
 
 /*
  * Answer this JSON with its entity tag (with quotes), or 304 where the client

@@ -8,7 +8,6 @@
 #include "api/routes.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #define AGENTS_WAIT_MAX_S 60
 
@@ -201,7 +200,7 @@ static int agents_image_status(struct call *call, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 	char id[ID_TEXT_MAX];
 	char etag[STATUS_ETAG_MAX];
-	char quoted[STATUS_ETAG_MAX + 2];
+	char quoted[HTTP_ETAG_MAX];
 	struct http_wait wait = {0};
 	int64_t version;
 	int64_t wait_s;
@@ -212,12 +211,12 @@ static int agents_image_status(struct call *call, struct err *err)
 	    agents_find_id(call, meta, id, err) < 0 ||
 	    agents_need_status(call, meta, id, version, &body, etag, err) < 0)
 		return -1;
-	(void)snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
 	if (wait_s > 0) {
 		route_set_deadline(call, wait_s * 1000);
 		wait = (struct http_wait){http_topic(str_of(id)), call->until_ms};
 	}
-	route_answer_tagged(call, buf_str(&body), str_of(quoted), wait_s > 0 ? &wait : NULL);
+	route_answer_tagged(call, buf_str(&body), http_etag(str_of(etag), quoted),
+			    wait_s > 0 ? &wait : NULL);
 	return 0;
 }
 

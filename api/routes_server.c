@@ -18,7 +18,7 @@ int server_info_make(const struct daemon *daemon, struct buf *out, struct err *e
 
 static int server_info(struct call *call, struct err *err)
 {
-	char etag[ROUTE_ETAG_MAX];
+	char etag[HTTP_ETAG_MAX];
 	struct str info = buf_str(&call->daemon->info);
 
 	(void)err;

@@ -64,46 +64,21 @@ static void v2_blob_close(struct http_stream *stream)
 	free(blob);
 }
 
-/* Its digest, with quotes. */
-struct v2_blob_etag {
-	char text[DIGEST_TEXT_MAX + 2];
-};
-
-static struct str v2_blob_etag(struct str digest, struct v2_blob_etag *etag)
-{
-	int n = snprintf(etag->text, sizeof(etag->text), "\"" STR_FMT "\"", STR_ARG(digest));
-
-	return (struct str){etag->text, (size_t)n};
-}
-
 static void v2_blob_add_headers(struct http_response *out, struct str digest)
 {
-	struct v2_blob_etag etag;
-
 	http_add_header(out, "Docker-Content-Digest", digest);
-	http_add_header(out, "ETag", v2_blob_etag(digest, &etag));
 	http_add_header(out, "Cache-Control", STR(V2_BLOB_CACHE));
 	http_add_header(out, "Accept-Ranges", STR("bytes"));
 }
 
 /* The Range that counts: of a GET, and not where If-Range names something else. */
-static const char *v2_blob_range(const struct http_request *request, struct str digest)
+static const char *v2_blob_range(const struct http_request *request, struct str etag)
 {
 	const char *condition = http_find_header(request, "If-Range");
-	struct v2_blob_etag etag;
 
-	if (request->method != HTTP_GET ||
-	    (condition && !str_equal(str_of(condition), v2_blob_etag(digest, &etag))))
+	if (request->method != HTTP_GET || (condition && !str_equal(str_of(condition), etag)))
 		return NULL;
 	return http_find_header(request, "Range");
-}
-
-static bool v2_blob_is_known(const struct http_request *request, struct str digest)
-{
-	struct v2_blob_etag etag;
-
-	return http_etag_matches(http_find_header(request, "If-None-Match"),
-				 v2_blob_etag(digest, &etag));
 }
 
 static void v2_blob_refuse_range(struct http_response *out, uint64_t size)
@@ -119,16 +94,16 @@ static void v2_blob_refuse_range(struct http_response *out, uint64_t size)
 bool v2_blob_begin(struct v2_call *call, struct str digest, uint64_t size, struct v2_range *out)
 {
 	struct http_response *response = call->response;
+	char quoted[HTTP_ETAG_MAX];
+	struct str etag = http_etag(digest, quoted);
 	char text[V2_BLOB_RANGE_MAX];
 	int partial;
 	int n;
 
 	v2_blob_add_headers(response, digest);
-	if (v2_blob_is_known(call->request, digest)) {
-		response->status = 304;
+	if (http_add_etag(call->request, response, etag))
 		return false;
-	}
-	partial = v2_range_parse(v2_blob_range(call->request, digest), size, out);
+	partial = v2_range_parse(v2_blob_range(call->request, etag), size, out);
 	if (partial < 0) {
 		v2_blob_refuse_range(response, size);
 		return false;

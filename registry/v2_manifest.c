@@ -8,8 +8,6 @@
 #include "registry/manifest.h"
 #include "registry/tag.h"
 
-#include <stdio.h>
-
 #define V2_MANIFEST_GZIP_WAIT_MS 60000 /* clients that wait longer are asked to come again */
 #define V2_MANIFEST_SHOWN 140          /* of a reference, how much an error says: all of most */
 
@@ -34,13 +32,11 @@ static void v2_manifest_unknown(struct v2_call *call)
 /* Whether who asks has it already; a tag may stand for another one since. */
 static bool v2_manifest_is_known(const struct v2_call *call, const struct repository_item *item)
 {
-	const char *known = http_find_header(call->request, "If-None-Match");
-	char etag[DIGEST_TEXT_MAX + 2];
+	char etag[HTTP_ETAG_MAX];
 	char text[DIGEST_TEXT_MAX];
-	int n = snprintf(etag, sizeof(etag), "\"%s\"", digest_format(&item->digest, text));
+	struct str name = str_of(digest_format(&item->digest, text));
 
-	http_add_header(call->response, "ETag", (struct str){etag, (size_t)n});
-	return known && http_etag_matches(known, (struct str){etag, (size_t)n});
+	return http_add_etag(call->request, call->response, http_etag(name, etag));
 }
 
 static void v2_manifest_send(struct v2_call *call, const struct repository_item *item)
@@ -58,7 +54,6 @@ static void v2_manifest_send(struct v2_call *call, const struct repository_item 
 	}
 	v2_manifest_add_digest(response, "Docker-Content-Digest", &item->digest);
 	if (v2_manifest_is_known(call, item)) {
-		response->status = 304;
 		buf_clear(&response->body);
 		return;
 	}

@@ -2,6 +2,7 @@
 #include "layers/base/http.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 static const char *const http_methods[] = {
 	[HTTP_OTHER] = "OTHER",   [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",
@@ -64,6 +65,14 @@ void http_response_clear(struct http_response *response)
 	*response = HTTP_RESPONSE_INIT;
 }
 
+struct str http_etag(struct str name, char out[static HTTP_ETAG_MAX])
+{
+	int n = snprintf(out, HTTP_ETAG_MAX, "\"" STR_FMT "\"", STR_ARG(name));
+
+	assert(n > 0 && (size_t)n < HTTP_ETAG_MAX);
+	return (struct str){out, (size_t)n};
+}
+
 bool http_etag_matches(const char *if_none_match, struct str etag)
 {
 	struct str rest = str_of(if_none_match ? if_none_match : "");
@@ -77,6 +86,17 @@ bool http_etag_matches(const char *if_none_match, struct str etag)
 			return true;
 	}
 	return false;
+}
+
+bool http_add_etag(const struct http_request *request, struct http_response *response,
+		   struct str etag)
+{
+	bool known = http_etag_matches(http_find_header(request, "If-None-Match"), etag);
+
+	http_add_header(response, "ETag", etag);
+	if (known)
+		response->status = 304;
+	return known;
 }
 
 /* FNV-1a: who shares a number by chance looks once too often. */

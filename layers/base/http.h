@@ -34,6 +34,7 @@
 #define HTTP_QUERY_MAX ((size_t)32)                /* parameters of a request */
 #define HTTP_HEADERS_MAX ((size_t)12)              /* of an answer, beside those of the server */
 #define HTTP_ANSWER_MAX ((size_t)16 * 1024 * 1024) /* gathered in memory; streams have none */
+#define HTTP_ETAG_MAX ((size_t)160)                /* with its quotes and a NUL */
 #define HTTP_BYTES_UNKNOWN UINT64_MAX
 
 enum http_method {
@@ -154,11 +155,18 @@ void http_set_body(struct http_response *response, const char *type, struct str 
 /* Release what it owns; it is HTTP_RESPONSE_INIT again. */
 void http_response_clear(struct http_response *response);
 
+/* The entity tag of what is called so: the name, a digest at the longest, in quotes. */
+struct str http_etag(struct str name, char out[static HTTP_ETAG_MAX]);
+
 /*
  * Whether an If-None-Match names this entity tag ("abc", with its quotes), or
  * any. Weak ones count, as they do for GET.
  */
 bool http_etag_matches(const char *if_none_match, struct str etag);
+
+/* Say the answer's entity tag. True, and the status is 304, where it is known already. */
+bool http_add_etag(const struct http_request *request, struct http_response *response,
+		   struct str etag);
 
 /* The number of what is waited for: an id, or a word. */
 uint64_t http_topic(struct str name);

@@ -26,6 +26,31 @@ static void an_entity_tag_is_known_in_all_its_spellings(void **state)
 		assert_int_equal(http_etag_matches(cases[i].field, STR("\"abc\"")), cases[i].known);
 }
 
+static const char *find_etag(const struct http_request *request, const char *name)
+{
+	return strcmp(name, "If-None-Match") == 0 ? request->state : NULL;
+}
+
+static void what_is_known_already_is_not_sent_again(void **state)
+{
+	static char known[] = "\"abc\"";
+	static char other[] = "\"x\"";
+	char *const fields[] = {known, other, NULL};
+	char etag[HTTP_ETAG_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
+		const struct http_request request = {.state = fields[i], .find_header = find_etag};
+
+		assert_int_equal(http_add_etag(&request, &response, http_etag(STR("abc"), etag)),
+				 i == 0);
+		assert_int_equal(response.status, i == 0 ? 304 : 200);
+		assert_string_equal(response.headers[0].name, "ETag");
+		assert_string_equal(response.headers[0].value, "\"abc\"");
+	}
+}
+
 static void escapes_are_decoded_where_they_are_sound(void **state)
 {
 	static const struct {
@@ -124,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entity_tag_is_known_in_all_its_spellings),
+		cmocka_unit_test(what_is_known_already_is_not_sent_again),
 		cmocka_unit_test(escapes_are_decoded_where_they_are_sound),
 		cmocka_unit_test(a_path_keeps_an_escaped_slash),
 		cmocka_unit_test(a_header_is_one_line),
