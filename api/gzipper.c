@@ -24,8 +24,8 @@ enum gzipper_state { GZIPPER_FREE, GZIPPER_WAITING, GZIPPER_BUSY, GZIPPER_FAILED
 
 struct gzipper_job {
 	enum gzipper_state state;
-	char repository[REPOSITORY_NAME_MAX + 1];
-	char tag[HOLDING_TAG_MAX + 1];
+	char repository[GRAMMAR_NAME_MAX + 1];
+	char tag[GRAMMAR_TAG_MAX + 1];
 	struct digest target;
 	uint64_t topic;
 	uint64_t turn;    /* those that came before go before */
@@ -209,7 +209,7 @@ int gzipper_make(void *ctx, struct str repository, struct str tag, const struct 
 	struct gzipper_job *job;
 	int result = 0;
 
-	if (repository.len > REPOSITORY_NAME_MAX || tag.len > HOLDING_TAG_MAX)
+	if (repository.len > GRAMMAR_NAME_MAX || tag.len > GRAMMAR_TAG_MAX)
 		return err_set(err, ERR_INVALID, "too long a name");
 	lock_take(&gzipper->lock);
 	job = gzipper_find_locked(gzipper, repository, tag, target);

@@ -3,6 +3,7 @@
 
 #include "api/access_token.h"
 #include "api/form.h"
+#include "registry/grammar.h"
 
 #define TOKEN_FLOW_BODY_MAX ((size_t)16 * 1024)
 #define TOKEN_FLOW_TEXT_MAX ((size_t)8 * 1024)
@@ -10,7 +11,7 @@
 
 static void token_flow_add_scope(json_t *scopes, const char *action, struct str name)
 {
-	char text[TOKEN_SCOPE_MAX + V2_NAME_MAX];
+	char text[TOKEN_SCOPE_MAX + GRAMMAR_NAME_MAX];
 
 	if (json_array_size(scopes) == TOKEN_SCOPES_MAX)
 		return;
@@ -49,7 +50,7 @@ static void token_flow_read_scope(struct str text, json_t *scopes)
 		return;
 	for (end = name.len; end > 0 && name.ptr[end - 1] != ':'; end--)
 		continue;
-	if (end == 0 || !v2_path_is_name((struct str){name.ptr, end - 1}))
+	if (end == 0 || !grammar_is_name((struct str){name.ptr, end - 1}))
 		return;
 	token_flow_add_actions(scopes, str_skip(name, end), (struct str){name.ptr, end - 1});
 }

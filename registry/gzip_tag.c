@@ -68,7 +68,7 @@ int gzip_tag_put(struct store *store, struct str repository, struct str base,
 {
 	AUTO(meta) struct meta *meta = NULL;
 	auto_tagging struct tagging tagging = {0};
-	char tag[HOLDING_TAG_MAX + sizeof(TAG_GZIP_SUFFIX)];
+	char tag[GRAMMAR_TAG_MAX + sizeof(TAG_GZIP_SUFFIX)];
 	char reference[HOLDING_REFERENCE_MAX];
 	int may;
 

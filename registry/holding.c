@@ -20,7 +20,7 @@ bool holding_split(struct str reference, struct str *out_repository, struct str 
 		return false;
 	*out_repository = (struct str){rest.ptr, (size_t)(colon - rest.ptr)};
 	*out_tag = str_skip(rest, out_repository->len + 1);
-	return out_repository->len > 0 && out_repository->len <= REPOSITORY_NAME_MAX;
+	return out_repository->len > 0 && out_repository->len <= GRAMMAR_NAME_MAX;
 }
 
 bool holding_join(struct str repository, struct str tag, char out[static HOLDING_REFERENCE_MAX])

@@ -14,8 +14,7 @@
 #include "registry/repository.h"
 
 #define HOLDING_DOCUMENTS_MAX ((size_t)10000)
-#define HOLDING_REFERENCE_MAX (sizeof(HOLDING_HOST "/:") + REPOSITORY_NAME_MAX + HOLDING_TAG_MAX)
-#define HOLDING_TAG_MAX ((size_t)128)
+#define HOLDING_REFERENCE_MAX (sizeof(HOLDING_HOST "/:") + GRAMMAR_NAME_MAX + GRAMMAR_TAG_MAX)
 #define HOLDING_HOST "localhost" /* of the names that are ours: localhost/REPOSITORY:TAG */
 
 /* The repository of a canonical reference that is ours. False for any other. */

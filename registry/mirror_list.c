@@ -7,8 +7,8 @@
 
 #include "layers/base/clock.h"
 #include "registry/fetch_priv.h"
+#include "registry/grammar.h"
 #include "registry/link_priv.h"
-#include "registry/transport.h"
 
 #include <stdio.h>
 
@@ -137,7 +137,7 @@ static json_t *mirror_list_sort_tags(json_t *tags)
 	for (size_t i = 0; i < count; i++) {
 		const char *tag = json_string_value(json_array_get(tags, i));
 
-		if (tag && transport_is_tag(str_of(tag)))
+		if (tag && grammar_is_tag(str_of(tag)))
 			sorted[n++] = tag;
 	}
 	qsort(sorted, n, sizeof(*sorted), mirror_list_compare);

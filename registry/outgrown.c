@@ -20,7 +20,7 @@ struct outgrown_item {
 /* One repository. */
 struct outgrown {
 	const struct outgrown_options *options;
-	char name[REPOSITORY_NAME_MAX + 1];
+	char name[GRAMMAR_NAME_MAX + 1];
 	struct outgrown_item *items; /* owned: those that may go */
 	size_t count;
 	struct digest *roots; /* owned: what leads to others, and was not followed yet */
@@ -281,7 +281,7 @@ static int outgrown_next(struct outgrown *outgrown, struct err *err)
 int outgrown_sweep(const struct outgrown_options *options, struct digest_set *out,
 		   uint64_t *out_count, struct err *err)
 {
-	char name[REPOSITORY_NAME_MAX + 1] = "";
+	char name[GRAMMAR_NAME_MAX + 1] = "";
 	int more = 1;
 
 	while (more == 1) {

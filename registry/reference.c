@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/reference.h"
 
+#include "registry/grammar.h"
 #include "registry/transport.h"
 
 #include <assert.h>
 #include <strings.h>
 
-#define REFERENCE_PORT_MAX 65535UL
+#define REFERENCE_PORT_DIGITS ((size_t)5)
 
 static bool is_lower(char c)
 {
@@ -23,75 +24,12 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static struct str str_from(struct str text, size_t at)
-{
-	return str_skip(text, at);
-}
-
-/* The separator at the start of text: one dot, one or two underscores, any number of dashes. */
-static size_t path_separator(struct str text)
-{
-	size_t n = 0;
-
-	while (n < text.len && text.ptr[n] == '-')
-		n++;
-	if (n > 0)
-		return n;
-	if (text.ptr[0] == '.')
-		return 1;
-	while (n < text.len && n < 2 && text.ptr[n] == '_')
-		n++;
-	return n;
-}
-
-/* [a-z0-9]+((\.|_|__|-+)[a-z0-9]+)* */
-static bool path_part_is_valid(struct str part)
-{
-	size_t at = 0;
-
-	for (;;) {
-		size_t start = at;
-		size_t separator;
-
-		while (at < part.len && (is_lower(part.ptr[at]) || is_digit(part.ptr[at])))
-			at++;
-		if (at == start)
-			return false;
-		if (at == part.len)
-			return true;
-		separator = path_separator(str_from(part, at));
-		if (separator == 0)
-			return false;
-		at += separator;
-	}
-}
-
-static bool path_is_valid(struct str path)
-{
-	for (;;) {
-		const char *slash = path.len ? memchr(path.ptr, '/', path.len) : NULL;
-		size_t n = slash ? (size_t)(slash - path.ptr) : path.len;
-
-		if (!path_part_is_valid((struct str){path.ptr, n}))
-			return false;
-		if (!slash)
-			return true;
-		path = str_from(path, n + 1);
-	}
-}
-
 static bool port_is_valid(struct str port)
 {
-	unsigned long number = 0;
+	uint64_t number;
 
-	if (port.len == 0 || port.len > 5)
-		return false;
-	for (size_t i = 0; i < port.len; i++) {
-		if (!is_digit(port.ptr[i]))
-			return false;
-		number = number * 10 + (unsigned long)(port.ptr[i] - '0');
-	}
-	return number > 0 && number <= REFERENCE_PORT_MAX;
+	return port.len <= REFERENCE_PORT_DIGITS && str_parse_number(port, &number) && number > 0 &&
+	       number <= UINT16_MAX;
 }
 
 /* Letters, digits and inner dashes between single dots. */
@@ -127,7 +65,7 @@ static bool host_v6_is_valid(struct str host, struct str *rest)
 		    c != ':' && c != '.')
 			return false;
 	}
-	*rest = str_from(host, n + 1);
+	*rest = str_skip(host, n + 1);
 	return true;
 }
 
@@ -141,12 +79,12 @@ static bool host_is_valid(struct str host)
 			return false;
 	} else {
 		colon = memchr(host.ptr, ':', host.len);
-		rest = colon ? str_from(host, (size_t)(colon - host.ptr))
+		rest = colon ? str_skip(host, (size_t)(colon - host.ptr))
 			     : (struct str){host.ptr + host.len, 0};
 		if (!host_name_is_valid((struct str){host.ptr, host.len - rest.len}))
 			return false;
 	}
-	return rest.len == 0 || (rest.ptr[0] == ':' && port_is_valid(str_from(rest, 1)));
+	return rest.len == 0 || (rest.ptr[0] == ':' && port_is_valid(str_skip(rest, 1)));
 }
 
 /* Docker's rule for "a/b": what looks like a host is one. */
@@ -192,26 +130,32 @@ static int reference_split(struct str text, struct reference_parts *out, struct 
 	const char *slash;
 
 	if (at) {
-		parts.digest = str_from(text, (size_t)(at - text.ptr) + 1);
+		parts.digest = str_skip(text, (size_t)(at - text.ptr) + 1);
 		text.len = (size_t)(at - text.ptr);
 	}
 	slash = text.len ? memrchr(text.ptr, '/', text.len) : NULL;
 	colon = text.len ? memrchr(text.ptr, ':', text.len) : NULL;
 	if (colon && (!slash || colon > slash)) {
-		parts.tag = str_from(text, (size_t)(colon - text.ptr) + 1);
+		parts.tag = str_skip(text, (size_t)(colon - text.ptr) + 1);
 		text.len = (size_t)(colon - text.ptr);
-		if (!transport_is_tag(parts.tag))
+		if (!grammar_is_tag(parts.tag))
 			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
 				       STR_ARG(parts.tag));
 	}
 	slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
 	if (slash && looks_like_host((struct str){text.ptr, (size_t)(slash - text.ptr)})) {
 		parts.host = (struct str){text.ptr, (size_t)(slash - text.ptr)};
-		text = str_from(text, parts.host.len + 1);
+		text = str_skip(text, parts.host.len + 1);
 	}
 	parts.path = text;
 	*out = parts;
 	return 0;
+}
+
+static int reference_too_long(struct err *err)
+{
+	return err_set(err, ERR_INVALID, "repository name of more than %zu bytes",
+		       REFERENCE_REPOSITORY_MAX);
 }
 
 static int reference_check_path(struct str path, struct err *err)
@@ -222,7 +166,9 @@ static int reference_check_path(struct str path, struct err *err)
 				       "repository \"" STR_FMT "\" must be in lower case",
 				       STR_ARG(path));
 	}
-	if (!path_is_valid(path))
+	if (path.len > REFERENCE_REPOSITORY_MAX)
+		return reference_too_long(err);
+	if (!grammar_is_name(path))
 		return err_set(err, ERR_INVALID, "repository \"" STR_FMT "\" is not a name",
 			       STR_ARG(path));
 	return 0;
@@ -281,8 +227,7 @@ static int reference_parse_registry(struct str text, struct reference *out, stru
 		return -1;
 	reference_complete(&parts);
 	if (parts.host.len + 1 + parts.prefix.len + parts.path.len > REFERENCE_REPOSITORY_MAX)
-		return err_set(err, ERR_INVALID, "repository name of more than %zu bytes",
-			       REFERENCE_REPOSITORY_MAX);
+		return reference_too_long(err);
 	reference_fill(&parts, out);
 	out->has_digest = has_digest;
 	out->digest = digest;

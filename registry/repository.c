@@ -19,7 +19,7 @@
 
 #define REPOSITORY_TABLE "repositories"
 #define REPOSITORY_LETTERS "bm" /* by enum repository_kind */
-#define REPOSITORY_PREFIX_MAX (REPOSITORY_NAME_MAX + sizeof("!m!"))
+#define REPOSITORY_PREFIX_MAX (GRAMMAR_NAME_MAX + sizeof("!m!"))
 
 struct repository_key {
 	char text[META_KEY_MAX + 1];
@@ -31,7 +31,7 @@ static const char *const repository_sources[] = {"push", "bake", "mirror"};
 static int repository_key(struct str repository, char letter, const char *rest,
 			  struct repository_key *out, struct err *err)
 {
-	if (repository.len == 0 || repository.len > REPOSITORY_NAME_MAX ||
+	if (repository.len == 0 || repository.len > GRAMMAR_NAME_MAX ||
 	    memchr(repository.ptr, '!', repository.len))
 		return err_set(err, ERR_INVALID, STR_FMT " is no name of a repository",
 			       STR_ARG(repository));
@@ -378,14 +378,13 @@ static int repository_take_name(void *ctx, struct str key, struct err *err)
 {
 	struct str name;
 
-	if (!str_cut(&key, '!', &name) || name.len > REPOSITORY_NAME_MAX)
+	if (!str_cut(&key, '!', &name) || name.len > GRAMMAR_NAME_MAX)
 		return err_set(err, ERR_CORRUPT, "repositories: a key is none");
-	(void)snprintf(ctx, REPOSITORY_NAME_MAX + 1, STR_FMT, STR_ARG(name));
+	(void)snprintf(ctx, GRAMMAR_NAME_MAX + 1, STR_FMT, STR_ARG(name));
 	return 1;
 }
 
-int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX + 1],
-			 struct err *err)
+int repository_next_name(struct meta *meta, char name[static GRAMMAR_NAME_MAX + 1], struct err *err)
 {
 	char after[REPOSITORY_PREFIX_MAX];
 
@@ -398,7 +397,7 @@ int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX
 int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,
 			 struct err *err)
 {
-	char name[REPOSITORY_NAME_MAX + 1];
+	char name[GRAMMAR_NAME_MAX + 1];
 	int more;
 
 	(void)snprintf(name, sizeof(name), STR_FMT, STR_ARG(after));

@@ -16,16 +16,16 @@
  *	mirrored  when the mirror lets it go
  *
  * Invariant: what a record names is in the store. Whoever puts one holds a lease
- * (layers/lease.h), as for any record. A name is at most REPOSITORY_NAME_MAX
+ * (layers/lease.h), as for any record. A name is at most GRAMMAR_NAME_MAX
  * bytes of a reference's path, so it has none below '-'.
  */
 #pragma once
 
 #include "layers/meta.h"
+#include "registry/grammar.h"
 #include "registry/outline.h"
 #include "registry/reference.h"
 
-#define REPOSITORY_NAME_MAX REFERENCE_REPOSITORY_MAX
 #define REPOSITORY_TYPE_MAX ((size_t)256) /* a media type and its NUL */
 #define REPOSITORY_LEASE_MS ((int64_t)24 * 3600 * 1000)
 
@@ -87,8 +87,8 @@ int repository_each_name(struct meta *meta, struct str after, repository_name_fn
 			 struct err *err) MUST_CHECK;
 
 /* The next name behind this one, in place, also of a repository without a manifest. 1, 0, -1. */
-int repository_next_name(struct meta *meta, char name[static REPOSITORY_NAME_MAX + 1],
-			 struct err *err) MUST_CHECK;
+int repository_next_name(struct meta *meta, char name[static GRAMMAR_NAME_MAX + 1], struct err *err)
+	MUST_CHECK;
 
 /* Whether a manifest's own record says that it is about this one. 1, 0, -1. */
 int repository_has_referrer(struct meta *meta, struct str repository, const struct digest *subject,

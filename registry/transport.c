@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/transport.h"
 
-#define TRANSPORT_TAG_MAX ((size_t)128)
+#include "registry/grammar.h"
 
 static const struct transport transports[] = {
 	{REFERENCE_LAYOUT, STR("oci:")},
@@ -38,23 +38,6 @@ const struct transport *transport_of(enum reference_kind kind)
 	return NULL;
 }
 
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
-bool transport_is_tag(struct str text)
-{
-	if (text.len == 0 || text.len > TRANSPORT_TAG_MAX || !is_word(text.ptr[0]))
-		return false;
-	for (size_t i = 1; i < text.len; i++) {
-		if (!is_word(text.ptr[i]) && text.ptr[i] != '.' && text.ptr[i] != '-')
-			return false;
-	}
-	return true;
-}
-
 /* The colon between the place and the name in it, or NULL. */
 static const char *transport_colon(const struct transport *transport, struct str text)
 {
@@ -82,7 +65,7 @@ int transport_split(const struct transport *transport, struct str text, struct s
 		name.len = place.len - (size_t)(colon + 1 - place.ptr);
 		name.ptr = colon + 1;
 		place.len = (size_t)(colon - place.ptr);
-		if (transport->kind != REFERENCE_DOCKER_ARCHIVE && !transport_is_tag(name))
+		if (transport->kind != REFERENCE_DOCKER_ARCHIVE && !grammar_is_tag(name))
 			return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a tag",
 				       STR_ARG(name));
 	}

@@ -8,8 +8,8 @@
  * 	docker-archive:FILE[:REF]  what `docker save` writes
  *
  * A TAG follows the last colon that no slash follows; a REF, which may hold
- * colons itself, the first. The FILE `-` is a stream. transport_is_tag() says
- * what a tag is; a REF is a registry's reference (reference.h).
+ * colons itself, the first. The FILE `-` is a stream. A TAG is spelt as grammar.h
+ * says; a REF is a registry's reference (reference.h).
  */
 #pragma once
 
@@ -36,9 +36,6 @@ int transport_split(const struct transport *transport, struct str text, struct s
 
 /* ERR_UNSUPPORTED for places that other tools know and hearth does not. */
 int transport_check_known(struct str text, struct err *err) MUST_CHECK;
-
-/* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}: a registry's tags, and a layout's. */
-bool transport_is_tag(struct str text);
 
 static inline bool transport_is_archive(enum reference_kind kind)
 {

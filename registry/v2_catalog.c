@@ -8,7 +8,7 @@ struct v2_catalog {
 	const struct v2_call *call;
 	struct v2_page page;
 	size_t count;
-	char last[REPOSITORY_NAME_MAX + 1]; /* that is listed */
+	char last[GRAMMAR_NAME_MAX + 1]; /* that is listed */
 	bool more;
 };
 

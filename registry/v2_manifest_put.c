@@ -19,7 +19,6 @@
 #include "registry/holding.h"
 #include "registry/outline.h"
 #include "registry/tagging.h"
-#include "registry/transport.h"
 
 #include <stdio.h>
 
@@ -73,7 +72,7 @@ static void v2_manifest_put_take_tags(struct v2_manifest_put *put)
 
 		if (!str_equal(field->name, STR("tag")))
 			continue;
-		if (!transport_is_tag(field->value)) {
+		if (!grammar_is_tag(field->value)) {
 			v2_refuse(put->call->response, 400, V2_TAG_INVALID,
 				  "one of the tags can be none");
 			return;
@@ -248,7 +247,7 @@ static int v2_manifest_put_keep(struct v2_manifest_put *put, struct err *err)
 
 static void v2_manifest_put_tell_tags(const struct v2_manifest_put *put)
 {
-	auto_buf struct buf list = BUF_INIT(V2_MANIFEST_PUT_TAGS_MAX * (V2_TAG_MAX + 2));
+	auto_buf struct buf list = BUF_INIT(V2_MANIFEST_PUT_TAGS_MAX * (GRAMMAR_TAG_MAX + 2));
 	struct err full;
 
 	for (size_t i = 0; i < put->tag_count; i++) {
@@ -263,7 +262,7 @@ static void v2_manifest_put_tell_tags(const struct v2_manifest_put *put)
 static void v2_manifest_put_tell(const struct v2_manifest_put *put)
 {
 	struct http_response *response = put->call->response;
-	char location[sizeof("/v2//manifests/") + REPOSITORY_NAME_MAX + DIGEST_TEXT_MAX];
+	char location[sizeof("/v2//manifests/") + GRAMMAR_NAME_MAX + DIGEST_TEXT_MAX];
 	char text[DIGEST_TEXT_MAX];
 
 	response->status = 201;

@@ -28,7 +28,7 @@ static int v2_mount_is_from(const struct v2_mount *mount, struct str repository,
 
 static int v2_mount_find_anywhere(const struct v2_mount *mount, struct err *err)
 {
-	char name[REPOSITORY_NAME_MAX + 1] = "";
+	char name[GRAMMAR_NAME_MAX + 1] = "";
 	int found = v2_mount_is_from(mount, mount->call->path.repository, err);
 
 	for (size_t i = 0; found == 0 && i < V2_MOUNT_NAMES_MAX; i++) {
@@ -48,7 +48,7 @@ static int v2_mount_find(const struct v2_mount *mount, struct err *err)
 
 	if (!v2_path_find(mount->call->request, STR("from"), &from))
 		return v2_mount_find_anywhere(mount, err);
-	return v2_path_is_name(from) ? v2_mount_is_from(mount, from, err) : 0;
+	return grammar_is_name(from) ? v2_mount_is_from(mount, from, err) : 0;
 }
 
 static int v2_mount_try(struct v2_call *call, const struct digest *digest, struct err *err)

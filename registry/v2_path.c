@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/v2_path.h"
 
-#include "registry/transport.h"
+#include "registry/grammar.h"
 #include "registry/v2_refuse.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #define V2_PATH_SHOWN 100 /* of a path that is wrong, how much an error says */
@@ -30,59 +31,9 @@ static bool v2_path_cut_end(struct str *rest, struct str end)
 	return true;
 }
 
-static bool v2_path_is_alnum(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-/* What stands between two runs of letters and digits: one ., _ or __, or dashes. 0 for none. */
-static size_t v2_path_separator(struct str text)
-{
-	size_t n = 0;
-
-	if (text.ptr[0] == '.')
-		return 1;
-	if (text.ptr[0] == '_')
-		return text.len > 1 && text.ptr[1] == '_' ? 2 : 1;
-	while (n < text.len && text.ptr[n] == '-')
-		n++;
-	return n;
-}
-
-static bool v2_path_is_component(struct str text)
-{
-	while (true) {
-		size_t n = 0;
-
-		while (n < text.len && v2_path_is_alnum(text.ptr[n]))
-			n++;
-		if (n == 0 || n == text.len)
-			return n > 0;
-		text = str_skip(text, n);
-		n = v2_path_separator(text);
-		if (n == 0)
-			return false;
-		text = str_skip(text, n);
-	}
-}
-
-bool v2_path_is_name(struct str text)
-{
-	struct str rest = text;
-	struct str part;
-
-	if (text.len > V2_NAME_MAX)
-		return false;
-	while (str_cut(&rest, '/', &part)) {
-		if (!v2_path_is_component(part))
-			return false;
-	}
-	return true;
-}
-
 static bool v2_path_is_word(char c)
 {
-	return v2_path_is_alnum(c) || (c >= 'A' && c <= 'Z') || c == '_';
+	return isalnum((unsigned char)c) || c == '_';
 }
 
 /* "docker.io", "127.0.0.1:5000", "[::1]:5000": no more is known of it here. */
@@ -209,13 +160,13 @@ static int v2_path_check_digest(struct v2_path *path, struct http_response *refu
 /* What no manifest can be called, none is; only who puts one hears why. */
 static int v2_path_check_tag(const struct v2_path *path, struct http_response *refusal)
 {
-	if (transport_is_tag(path->reference))
+	if (grammar_is_tag(path->reference))
 		return 0;
 	if (path->action == V2_PUSH)
 		v2_refuse(refusal, 400, V2_TAG_INVALID,
 			  "a tag is at most %zu letters, digits, dots, dashes and underscores, and "
 			  "begins with none of . and -",
-			  V2_TAG_MAX);
+			  GRAMMAR_TAG_MAX);
 	else
 		v2_refuse(refusal, 404, V2_MANIFEST_UNKNOWN, "no tag can be called that");
 	return -1;
@@ -258,12 +209,12 @@ int v2_path_parse(const struct http_request *request, struct v2_path *out,
 			  request->path.ptr);
 		return -1;
 	}
-	if (path.kind != V2_PING && path.kind != V2_CATALOG && !v2_path_is_name(path.repository)) {
+	if (path.kind != V2_PING && path.kind != V2_CATALOG && !grammar_is_name(path.repository)) {
 		v2_refuse(refusal, 400, V2_NAME_INVALID,
 			  "a repository's name is lower-case letters and digits, with single dots, "
 			  "underscores and dashes between them, in parts with / between them, and "
 			  "%zu bytes at most",
-			  V2_NAME_MAX);
+			  GRAMMAR_NAME_MAX);
 		return -1;
 	}
 	if (v2_path_find(request, STR("ns"), &path.ns) && !v2_path_is_host(path.ns)) {

@@ -17,16 +17,14 @@
  *
  * Format: OCI distribution-spec 1.1, "Endpoints" and "Pulling manifests".
  *
- * Invariant: in a parsed path the repository fits the grammar and is not longer
- * than V2_NAME_MAX; a reference fits its own, too. All are views of the request.
+ * Invariant: in a parsed path repository and tag are spelt as grammar.h says. All
+ * are views of the request.
  */
 #pragma once
 
 #include "layers/base/http.h"
 #include "layers/digest.h"
 
-#define V2_NAME_MAX ((size_t)255)      /* the most that clients agree on */
-#define V2_TAG_MAX ((size_t)128)       /* as the grammar has it */
 #define V2_NAMESPACE_MAX ((size_t)255) /* a host and its port */
 #define V2_SESSION_MAX ((size_t)128)   /* an upload's id */
 
@@ -69,6 +67,3 @@ int v2_path_parse(const struct http_request *request, struct v2_path *out,
 
 /* A parameter of the query; the first one where it is given twice. */
 bool v2_path_find(const struct http_request *request, struct str name, struct str *out);
-
-/* The grammar of names; that of tags is transport_is_tag(). */
-bool v2_path_is_name(struct str text);

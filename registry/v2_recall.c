@@ -2,12 +2,13 @@
 #include "registry/v2_recall.h"
 
 #include "layers/base/lock.h"
+#include "registry/grammar.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* NAME@REFERENCE: no name has an @ */
-#define V2_RECALL_KEY_MAX (V2_NAME_MAX + 1 + DIGEST_TEXT_MAX)
+#define V2_RECALL_KEY_MAX (GRAMMAR_NAME_MAX + 1 + DIGEST_TEXT_MAX)
 
 struct v2_recall_key {
 	char text[V2_RECALL_KEY_MAX];

@@ -9,7 +9,7 @@ struct v2_tags {
 	const struct v2_call *call;
 	struct v2_page page;
 	size_t count;
-	char last[HOLDING_TAG_MAX + 1]; /* that is listed */
+	char last[GRAMMAR_TAG_MAX + 1]; /* that is listed */
 	bool more;
 };
 
@@ -18,7 +18,7 @@ static int v2_tags_add(void *ctx, struct str name, struct err *err)
 {
 	struct v2_tags *tags = ctx;
 
-	if (name.len > HOLDING_TAG_MAX)
+	if (name.len > GRAMMAR_TAG_MAX)
 		return 0;
 	tags->more = tags->count == tags->page.max;
 	if (tags->more)

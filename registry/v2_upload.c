@@ -47,7 +47,7 @@ static void v2_upload_refuse_unknown(struct v2_call *call)
 /* Location, and how much came so far. An empty session says the same as one of a byte. */
 static void v2_upload_describe(struct v2_call *call, const char *id, uint64_t size)
 {
-	auto_buf struct buf text = BUF_INIT(V2_NAME_MAX + 256);
+	auto_buf struct buf text = BUF_INIT(GRAMMAR_NAME_MAX + 256);
 	struct err err;
 
 	if (buf_addf(&text, &err, "/v2/" STR_FMT "/blobs/uploads/%s",
@@ -63,7 +63,7 @@ static void v2_upload_describe(struct v2_call *call, const char *id, uint64_t si
 
 void v2_upload_answer_kept(struct v2_call *call, const struct digest *digest)
 {
-	auto_buf struct buf text = BUF_INIT(V2_NAME_MAX + DIGEST_TEXT_MAX + 256);
+	auto_buf struct buf text = BUF_INIT(GRAMMAR_NAME_MAX + DIGEST_TEXT_MAX + 256);
 	char name[DIGEST_TEXT_MAX];
 	struct err err;
 

@@ -6,6 +6,7 @@
 #include "api/form.h"
 #include "api/scopes.h"
 #include "api/token_flow.h"
+#include "registry/grammar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ static void check_scope(struct str scope)
 	if (!str_equal(action, STR("pull")) && !str_equal(action, STR("push")) &&
 	    !str_equal(action, STR("delete")))
 		abort();
-	if (!name.ptr || !v2_path_is_name(name))
+	if (!name.ptr || !grammar_is_name(name))
 		abort();
 }
 

@@ -6,7 +6,7 @@
  *
  * The input's first byte is the method; then come the path and, behind a NUL, ns.
  */
-#include "registry/transport.h"
+#include "registry/grammar.h"
 #include "registry/v2_path.h"
 
 #include <stdint.h>
@@ -28,9 +28,9 @@ static void check_path(const struct http_request *request, const struct v2_path 
 	check_view(request->query->value, path->ns);
 	if (named != (path->repository.len > 0))
 		abort();
-	if (named && !v2_path_is_name(path->repository))
+	if (named && !grammar_is_name(path->repository))
 		abort();
-	if (path->kind == V2_MANIFEST && !path->by_digest && !transport_is_tag(path->reference))
+	if (path->kind == V2_MANIFEST && !path->by_digest && !grammar_is_tag(path->reference))
 		abort();
 }
 

@@ -129,7 +129,7 @@ static void a_name_that_is_none_is_refused(void **state)
 	struct stock stock = stock_absent("x", DIGEST_SHA256);
 	struct repository_item item = stock_item(&stock, REPOSITORY_BLOB, REPOSITORY_PUSHED);
 	struct meta *meta = writing(fixture->store);
-	char name[REPOSITORY_NAME_MAX + 1];
+	char name[GRAMMAR_NAME_MAX + 1];
 	struct err err = {0};
 
 	memset(name, 'x', sizeof(name));

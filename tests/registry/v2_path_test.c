@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "registry/transport.h"
+#include "registry/grammar.h"
 #include "registry/v2_path.h"
 #include "tests/check.h"
 
@@ -177,25 +177,18 @@ static void what_is_wrong_is_refused_with_its_code(void **state)
 	}
 }
 
-static void names_and_tags_have_their_lengths(void **state)
+static void names_have_their_length(void **state)
 {
-	char text[V2_NAME_MAX + 2];
-	char path[V2_NAME_MAX + 32];
+	char text[GRAMMAR_NAME_MAX + 2];
+	char path[GRAMMAR_NAME_MAX + 32];
 	struct v2_path parsed;
 
 	(void)state;
 	memset(text, 'a', sizeof(text));
-	assert_true(v2_path_is_name((struct str){text, V2_NAME_MAX}));
-	assert_false(v2_path_is_name((struct str){text, V2_NAME_MAX + 1}));
-	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)V2_NAME_MAX, text);
+	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)GRAMMAR_NAME_MAX, text);
 	assert_int_equal(parse(HTTP_GET, path, &parsed, NULL), 0);
-	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)V2_NAME_MAX + 1, text);
+	(void)snprintf(path, sizeof(path), "/v2/%.*s/tags/list", (int)GRAMMAR_NAME_MAX + 1, text);
 	assert_int_equal(parse(HTTP_GET, path, &parsed, "NAME_INVALID"), 400);
-	assert_true(transport_is_tag((struct str){text, V2_TAG_MAX}));
-	assert_false(transport_is_tag((struct str){text, V2_TAG_MAX + 1}));
-	assert_true(v2_path_is_name(STR("a-b__c.d---e_f/0")));
-	assert_true(transport_is_tag(STR("_A.b-c")));
-	assert_false(transport_is_tag(STR("a+b")));
 }
 
 static void the_method_that_fits_is_said(void **state)
@@ -243,7 +236,7 @@ int main(void)
 		cmocka_unit_test(each_path_is_of_a_kind),
 		cmocka_unit_test(a_digest_is_read_of_either_algorithm),
 		cmocka_unit_test(what_is_wrong_is_refused_with_its_code),
-		cmocka_unit_test(names_and_tags_have_their_lengths),
+		cmocka_unit_test(names_have_their_length),
 		cmocka_unit_test(the_method_that_fits_is_said),
 		cmocka_unit_test(a_namespace_is_a_host),
 	};
