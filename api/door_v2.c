@@ -192,6 +192,36 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 	return true;
 }
 
+/*
+ * Whether the answer of the default upstream says that there is no such repository.
+ * Of one that does not exist most list no referrers, and say no more than that.
+ */
+static bool door_v2_is_nobodys(const struct v2_call *call, const struct http_response *out)
+{
+	if (call->owner != V2_UPSTREAMS || !call->place.is_new || out->wait.until_ms != 0)
+		return false;
+	return out->status == 403 || out->status == 404 ||
+	       (call->path.kind == V2_REFERRERS && out->status == 200);
+}
+
+/*
+ * A name that nobody has is answered as one of ours is: else who may not read it
+ * would know which names are ours.
+ */
+static void door_v2_hide(struct door_v2 *visit, struct http_response *out)
+{
+	enum door_v2_verdict verdict;
+
+	if (!door_v2_is_nobodys(&visit->call, out))
+		return;
+	verdict = door_v2_judge_call(visit, visit->call.path.repository);
+	if (verdict == DOOR_V2_YES)
+		return;
+	http_response_clear(out);
+	v2_add_version(out);
+	door_v2_refuse(visit, verdict, out);
+}
+
 /* A stream whose bytes are counted as they go. */
 struct counted {
 	struct http_stream stream;
@@ -266,6 +296,7 @@ void door_v2_answer(struct door_v2 *visit, struct http_response *out)
 		return;
 	visit->call.response = out;
 	v2_answer(&visit->call);
+	door_v2_hide(visit, out);
 	if (out->stream)
 		out->stream = door_v2_counted(visit->daemon->metrics, out->stream);
 }

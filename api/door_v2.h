@@ -11,7 +11,8 @@
  * A token that may operate pulls and pushes everywhere; an admin's deletes, too.
  * Who may not is refused before anything is looked up: 401 with a challenge where
  * he has not said who he is, or where his access token (access_token.h) is for
- * something else; else 403. So nobody learns what there is.
+ * something else; else 403. So nobody learns what there is: a name that is neither
+ * ours nor the default upstream's is answered in the same way.
  *
  * The challenge names /v2/token (token_flow.h) of the host that was asked, since
  * Docker's client pulls without a login only where it is given a token for that;

@@ -74,6 +74,7 @@ struct mirror_place {
 	char key[REFERENCE_REPOSITORY_MAX + 1]; /* "docker.io/library/alpine": what it is here */
 	size_t host_len;                        /* of that, the upstream's name */
 	bool by_default;                        /* nobody named the upstream */
+	bool is_new;                            /* so it is, and nothing of it is here */
 };
 
 /*

@@ -64,9 +64,12 @@ static int mirror_route_to_default(struct mirror *mirror, const struct v2_path *
 		return found < 0 ? -1 : 0;
 	if (mirror_place_make(mirror->fallback, path->repository, out, err) < 0)
 		return -1;
+	found = repository_exists(meta, str_of(out->key), err);
+	if (found < 0)
+		return -1;
 	out->by_default = true;
-	return path->kind == V2_BLOB && path->heads ? repository_exists(meta, str_of(out->key), err)
-						    : 1;
+	out->is_new = found == 0;
+	return path->kind == V2_BLOB && path->heads ? found : 1;
 }
 
 int mirror_route(struct mirror *mirror, const struct v2_path *path, struct mirror_place *out,

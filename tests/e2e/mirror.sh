@@ -11,7 +11,7 @@ mkdir "$work/up"
 echo 0 >"$work/up/seconds"
 serve "$here/upstream.py" "$work/up" "$size"
 wait_for 60 test -e "$work/up/port"
-jq -n --arg real "http://$registry" --arg odd "http://127.0.0.1:$(cat "$work/up/port")" '{mirror: {default: "docker.io", upstreams: {
+jq -n --arg real "http://$registry" --arg odd "http://127.0.0.1:$(cat "$work/up/port")" '{registry: {anonymous: ["docker.io/*"]}, mirror: {default: "docker.io", upstreams: {
 	"docker.io": {url: $real, tagTtlMs: 0, listen: "127.0.0.1:0"}, "odd.example": {url: $odd, tagTtlMs: 3600000},
 	"small.example": {url: $odd, maxBytes: 12000000}, "gone.example": {url: "http://127.0.0.1:1/x"}}}}' >"$work/mirror.json"
 
@@ -49,6 +49,26 @@ same "who is no upstream is not asked" "$(status_of "/v2/acme/tiny/manifests/1?n
 same "nobody pushes to it" "$(status_of /v2/docker.io/acme/tiny/blobs/uploads/ -X POST)" 403
 same "what the upstream has not is not here" "$(status_of /v2/docker.io/acme/none/manifests/1)" 404
 same "its tags are listed" "$(get /v2/docker.io/acme/tiny/tags/list | jq -c .tags)" '["1"]'
+
+# A name of ours and one of nobody's, to somebody who may read the upstream alone.
+bake <(jq -n '{base: "scratch"}') --tag localhost/acme/ours:1 >/dev/null
+told() # CREDENTIALS WHO PATH [CURL OPTION...]: all of the answer, without the name and the time
+{
+	curl -sS -m 60 -i ${1:+-u "x:$1"} "${@:4}" "$url/v2/acme/$2/$3" | grep -vi '^date:' | sed "s/acme.$2/NAME/g"
+}
+puller=$(hearth token create --name puller --scope 'pull:docker.io/*' 2>/dev/null)
+for path in manifests/1 "manifests/$digest" tags/list "referrers/$digest" "blobs/$digest"; do
+	said=$(told "" ours "$path")
+	holds "who is nobody is not told of ours: $path" "$said" '^HTTP/1.1 401'
+	same "nor which are not: $path" "$said" "$(told "" none "$path")"
+	said=$(told "$puller" ours "$path")
+	holds "nor is he who may read the upstream alone: $path" "$said" '^HTTP/1.1 403'
+	same "in either case: $path" "$said" "$(told "$puller" none "$path")"
+done
+same "nor by a HEAD" "$(told "" ours manifests/1 -I)" "$(told "" none manifests/1 -I)"
+holds "of what the upstream has he is" "$(told "" tiny manifests/1)" '^HTTP/1.1 200'
+holds "also what it has not" "$(told "" tiny manifests/2)" '^HTTP/1.1 404'
+same "who may read all is told of what there is not" "$(status_of /v2/acme/none/manifests/1)" 404
 
 same "32 who ask at once are one request" \
 	"$(path=$(odd paced-1); for _ in $(seq 32); do get "$path" | sha & done | sort -u; wait)" "$(blob_of paced-1)"

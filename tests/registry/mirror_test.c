@@ -153,10 +153,12 @@ static void the_default_hears_of_no_head_before_a_manifest(void **state)
 	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 0);
 	path.heads = false; /* who wants it has read of it somewhere */
 	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
+	assert_true(place.is_new);
 	path.heads = true;
 	hold(bench, "docker.io/acme/tool", REPOSITORY_MANIFEST);
 	assert_int_equal(mirror_route(bench->mirror, &path, &place, &err), 1);
 	assert_true(place.by_default);
+	assert_false(place.is_new);
 }
 
 static void a_name_is_ours_from_its_first_blob_on(void **state)
