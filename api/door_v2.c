@@ -3,6 +3,8 @@
 
 #include "api/token_flow.h"
 
+#include <stdio.h>
+
 #define DOOR_V2_CHALLENGE_MAX ((size_t)1024) /* a host, and a repository's name */
 #define DOOR_V2_BASIC "Basic realm=\"hearth\", charset=\"UTF-8\""
 
@@ -13,6 +15,28 @@ static bool door_v2_is_open(const struct config *config, struct str repository)
 			return true;
 	}
 	return false;
+}
+
+static bool door_v2_is_open_below(const struct config *config, const char *host)
+{
+	char start[V2_NAMESPACE_MAX + 2];
+
+	(void)snprintf(start, sizeof(start), "%s/", host);
+	for (size_t i = 0; i < config->anonymous.count; i++) {
+		if (scopes_match_start(str_of(config->anonymous.at[i]), str_of(start)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether anybody may read of each upstream, and so knows them all. */
+static bool door_v2_shows_upstreams(const struct config *config)
+{
+	for (size_t i = 0; i < config->upstream_count; i++) {
+		if (!door_v2_is_open_below(config, config->upstreams[i].host))
+			return false;
+	}
+	return config->upstream_count > 0;
 }
 
 /* What the token itself allows; nobody has none. */
@@ -70,12 +94,23 @@ static bool door_v2_may(void *ctx, struct str repository, enum v2_action action)
 	return door_v2_judge(ctx, repository, action) == DOOR_V2_YES;
 }
 
-/* Who pushes asks first what is there. */
+/* For an ns that is no upstream: no login would help, and a container host goes on to the next. */
+static bool door_v2_asks_in_vain(const struct door_v2 *visit)
+{
+	const struct v2_call *call = &visit->call;
+
+	return call->owner == V2_NOBODYS && call->path.ns.len > 0 && call->path.action == V2_PULL &&
+	       door_v2_shows_upstreams(&visit->daemon->cli->config);
+}
+
 static enum door_v2_verdict door_v2_judge_call(struct door_v2 *visit, struct str name)
 {
 	enum v2_action action = visit->call.path.action;
 	enum door_v2_verdict verdict = door_v2_judge(visit, name, action);
 
+	if (verdict == DOOR_V2_UNKNOWN && door_v2_asks_in_vain(visit))
+		return DOOR_V2_YES;
+	/* Who pushes asks first what is there. */
 	if (verdict != DOOR_V2_YES && action == V2_PULL &&
 	    visit->call.request->method == HTTP_HEAD &&
 	    door_v2_judge(visit, name, V2_PUSH) == DOOR_V2_YES)

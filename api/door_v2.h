@@ -12,7 +12,8 @@
  * Who may not is refused before anything is looked up: 401 with a challenge where
  * he has not said who he is, or where his access token (access_token.h) is for
  * something else; else 403. So nobody learns what there is: a name that is neither
- * ours nor the default upstream's is answered in the same way.
+ * ours nor the default upstream's is answered in the same way. An ns that is no
+ * upstream is 403 to all where anybody may read of every upstream.
  *
  * The challenge names /v2/token (token_flow.h) of the host that was asked, since
  * Docker's client pulls without a login only where it is given a token for that;

@@ -108,6 +108,17 @@ bool scopes_match(struct str glob, struct str text)
 	return g == glob.len;
 }
 
+bool scopes_match_start(struct str glob, struct str start)
+{
+	for (size_t i = 0; i < start.len; i++) {
+		if (i < glob.len && glob.ptr[i] == '*')
+			return true;
+		if (i == glob.len || (glob.ptr[i] != '?' && glob.ptr[i] != start.ptr[i]))
+			return false;
+	}
+	return glob.len > start.len;
+}
+
 bool scopes_allow(const struct scopes *scopes, enum v2_action action, struct str repository)
 {
 	for (size_t i = 0; scopes && i < scopes->count; i++) {

@@ -25,4 +25,7 @@ bool scopes_allow(const struct scopes *scopes, enum v2_action action, struct str
 
 bool scopes_match(struct str glob, struct str text);
 
+/* Whether the glob matches anything that goes on behind this text. */
+bool scopes_match_start(struct str glob, struct str start);
+
 DEFINE_AUTO(scopes, struct scopes *, scopes_unref);

@@ -195,6 +195,33 @@ static void a_mirrored_repository_is_open_by_its_whole_name(void **state)
 			 401);
 }
 
+/* So it is to somebody with a token: containerd need not log in to hear that. */
+static void an_ns_that_is_no_upstream_is_refused_alike_where_all_are_open(void **state)
+{
+	struct gate *gate = *state;
+	AUTO(mirror) struct mirror *mirror = stand_for_hub(gate);
+	struct config_upstream upstreams[] = {{.host = "docker.io"}, {.host = "quay.io"}};
+	struct gate_ask ask = {.method = HTTP_GET,
+			       .path = "/v2/x/manifests/1",
+			       .ns = "other.example",
+			       .code = "other.example is no upstream",
+			       .answered = true};
+
+	gate->daemon.v2.mirror = mirror;
+	gate->cli.config.upstreams = upstreams;
+	gate->cli.config.upstream_count = 1;
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, ask.path, ask.ns, NULL), 401);
+	gate->cli.config.anonymous = (struct config_texts){gate->open, 1};
+	gate->open[0] = "docker.io/library/*";
+	assert_int_equal(gate_try(gate, &ask), 403);
+	gate->cli.config.upstream_count = 2; /* the second one is nobody's business */
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, ask.path, ask.ns, NULL), 401);
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, ask.path, "quay.io", NULL), 401);
+	gate_login(gate, "operate", "read");
+	assert_int_equal(gate_try(gate, &ask), 403);
+	gate->cli.config.upstream_count = 0;
+}
+
 /* The value of a sample on the page of metrics. */
 static bool counts(const struct gate *gate, const char *line)
 {
@@ -234,6 +261,7 @@ int main(void)
 		gate_test(the_realm_is_as_the_client_sees_us),
 		gate_test(requests_are_counted_by_what_they_ask_for),
 		gate_test(a_mirrored_repository_is_open_by_its_whole_name),
+		gate_test(an_ns_that_is_no_upstream_is_refused_alike_where_all_are_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,7 @@ struct gate_ask {
 	const char *path;
 	const char *ns;      /* or NULL */
 	const char *code;    /* that a refusal's body must have, or NULL */
+	bool answered;       /* what is taken is answered, too, and that may refuse it */
 	char challenge[512]; /* of a refusal */
 };
 
@@ -128,6 +129,10 @@ static inline unsigned gate_try(struct gate *gate, struct gate_ask *ask)
 
 	gate_field = gate->field[0] ? gate->field : NULL;
 	taken = door_v2_admit(&visit, &gate->daemon, &request, &terms, &response);
+	if (taken && ask->answered) {
+		door_v2_answer(&visit, &response);
+		taken = response.status < 400;
+	}
 	door_v2_done(&visit, &response);
 	if (taken)
 		return 0;

@@ -31,6 +31,23 @@ static void a_glob_matches_the_whole_name(void **state)
 		assert_int_equal(scopes_match(cases[i].glob, cases[i].text), cases[i].match);
 }
 
+static void a_glob_may_match_what_begins_so(void **state)
+{
+	static const struct {
+		struct str glob;
+		bool match;
+	} cases[] = {
+		{STR("*"), true},       {STR("a.b/*"), true}, {STR("a.*"), true},
+		{STR("a.b/c/*"), true}, {STR("a.b/c"), true}, {STR("?.?/x"), true},
+		{STR("a.b/"), false},   {STR("a.b"), false},  {STR("a.bc/*"), false},
+		{STR("team/*"), false}, {STR(""), false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(scopes_match_start(cases[i].glob, STR("a.b/")), cases[i].match);
+}
+
 static void a_scope_allows_its_action_where_its_glob_matches(void **state)
 {
 	AUTO(json)
@@ -70,6 +87,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_glob_matches_the_whole_name),
+		cmocka_unit_test(a_glob_may_match_what_begins_so),
 		cmocka_unit_test(a_scope_allows_its_action_where_its_glob_matches),
 		cmocka_unit_test(levels_alone_are_no_scopes),
 		cmocka_unit_test(what_is_shared_goes_with_the_last),

@@ -109,6 +109,10 @@ mkdir -p "$work/certs.d/docker.io"
 example hosts.toml >"$work/certs.d/docker.io/hosts.toml"
 check "it pulls through the mirror of its hosts.toml" "${ctr[@]}" images pull --hosts-dir "$work/certs.d" docker.io/library/busybox:1
 same "what the other registry has" "$("${ctr[@]}" images ls name==docker.io/library/busybox:1 | awk 'NR == 2 {print $3}')" "$upstream"
+mkdir "$work/certs.d/other.example"
+printf 'server = "http://%s"\n[host."http://%s"]\n' "$registry" "$at" >"$work/certs.d/other.example/hosts.toml"
+check "it is not held up where that stands for another one" \
+	"${ctr[@]}" images pull --hosts-dir "$work/certs.d" other.example/library/busybox:1
 
 check "podman pulls through the mirror of its registries.conf" "${podman[@]}" pull -q docker.io/library/busybox:1
 same "what the other registry has" "$("${podman[@]}" image inspect --format '{{.Digest}}' docker.io/library/busybox:1)" "$upstream"
