@@ -22,7 +22,10 @@ static int outline_check_values(struct str text, struct err *err)
 			count += c == ',' || c == '[' || c == '{';
 	}
 	if (count > OUTLINE_VALUES_MAX)
-		return err_set(err, ERR_LIMIT, "more than %zu values", OUTLINE_VALUES_MAX);
+		return err_set(err, ERR_LIMIT,
+			       "more than %zu values of JSON in it, which is the most that is "
+			       "taken here, however few bytes they are",
+			       OUTLINE_VALUES_MAX);
 	return 0;
 }
 

@@ -142,6 +142,19 @@ static void a_bomb_of_brackets_is_not_unpacked(void **state)
 	parse(quoted, &outline); /* within a string they are bytes */
 }
 
+/* Of a legal manifest below 4 MiB, too, so it has to be told. */
+static void the_limit_of_values_is_said(void **state)
+{
+	auto_free char *wide =
+		repeated(V2 "\"manifests\":[],\"x\":[0", ",1", OUTLINE_VALUES_MAX, "]}");
+	auto_outline struct outline outline = {0};
+	struct err err = {0};
+
+	(void)state;
+	check_err(outline_parse(str_of(wide), &outline, &err), &err, ERR_LIMIT);
+	assert_non_null(strstr(err.text, "more than 100000 values of JSON"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +163,7 @@ int main(void)
 		cmocka_unit_test(layers_of_their_maker_alone_are_told_apart),
 		cmocka_unit_test(what_is_no_manifest_is_refused),
 		cmocka_unit_test(a_bomb_of_brackets_is_not_unpacked),
+		cmocka_unit_test(the_limit_of_values_is_said),
 	};
 
 	return cmocka_run_group_tests_name("registry/outline", tests, NULL, NULL);
