@@ -12,7 +12,8 @@
  *	DELETE ID                         204
  *
  * What does not begin where the session ends is 416, and nothing of it is added.
- * A digest that the bytes do not have ends the session.
+ * A digest that the bytes do not have ends the session. Chunks are of any size, so
+ * none is asked for (OCI-Chunk-Min-Length).
  */
 #pragma once
 

@@ -343,6 +343,26 @@ static void what_is_too_large_goes_in_chunks(void **state)
 	assert_string_equal(desk->range, "16777216-17776999");
 }
 
+static void too_large_and_wants_large_chunks(void *ctx, const struct standin_request *request)
+{
+	if (desk_letter(request) == 'P')
+		desk_answer(ctx, request, "202 Accepted",
+			    "Location: /up\r\nOCI-Chunk-Min-Length: 17000000\r\n");
+	else
+		too_large(ctx, request);
+}
+
+static void chunks_are_as_large_as_the_registry_wants_them(void **state)
+{
+	struct desk *desk = *state;
+	struct err err = {0};
+
+	desk_fill(desk, UPLOAD_CHUNK + 1000000);
+	check_ok(desk_send(desk, too_large_and_wants_large_chunks, &err), &err);
+	desk_check_sent(desk, "PUHPCCU");
+	assert_string_equal(desk->range, "17000000-17776999");
+}
+
 /* As a proxy does; the registry behind it knows nothing of the try. */
 static void hangs_up_on_what_is_large(void *ctx, const struct standin_request *request)
 {
@@ -564,6 +584,7 @@ int main(void)
 		TEST(a_lost_session_is_begun_anew),
 		TEST(a_blob_that_is_there_after_all_is_sent),
 		TEST(what_is_too_large_goes_in_chunks),
+		TEST(chunks_are_as_large_as_the_registry_wants_them),
 		TEST(what_is_large_and_breaks_without_a_trace_goes_in_chunks),
 		TEST(what_is_small_and_too_large_is_refused),
 		TEST(a_registry_that_is_busy_is_asked_again),

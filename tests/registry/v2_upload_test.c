@@ -179,6 +179,7 @@ static void a_blob_comes_in_chunks_the_last_with_the_put(void **state)
 		struct digest digest = digest_by(algorithms[i], STR("onetwothree"));
 
 		assert_int_equal(start(desk), 202);
+		assert_string_equal(v2_said(&desk->asker, "OCI-Chunk-Min-Length"), "");
 		assert_int_equal(patch(desk, "Content-Range:0-2\n", "one"), 202);
 		assert_string_equal(v2_said(&desk->asker, "Range"), "0-2");
 		assert_string_equal(v2_said(&desk->asker, "Location"), desk->location);
