@@ -78,16 +78,26 @@ int blob_read_all(struct store *store, const struct digest *digest, struct buf *
 	return blob_list_each(blobs, txn, &entry, blob_gather, &gathering, err);
 }
 
-int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err)
+int blob_put_as(struct store *store, struct str bytes, const struct digest *name,
+		struct digest *out, struct err *err)
 {
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
 	struct blob_info info;
+
+	if (blob_writer_open(store, &writer, err) < 0)
+		return -1;
+	blob_writer_hash_as(writer, name->algorithm);
+	if (blob_writer_add(writer, bytes, err) < 0 ||
+	    blob_writer_commit(writer, name, &info, err) < 0)
+		return -1;
+	*out = info.digest;
+	return 0;
+}
+
+int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err)
+{
 	struct digest digest;
 
 	digest_of(bytes, &digest);
-	if (blob_writer_open(store, &writer, err) < 0 || blob_writer_add(writer, bytes, err) < 0 ||
-	    blob_writer_commit(writer, &digest, &info, err) < 0)
-		return -1;
-	*out = digest;
-	return 0;
+	return blob_put_as(store, bytes, &digest, out, err);
 }

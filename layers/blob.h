@@ -56,6 +56,11 @@ int blob_read_all(struct store *store, const struct digest *digest, struct buf *
  */
 int blob_put(struct store *store, struct str bytes, struct digest *out, struct err *err) MUST_CHECK;
 
+/* The same of bytes that go by this name, and are found by it: else ERR_CORRUPT. *out is a sha256.
+ */
+int blob_put_as(struct store *store, struct str bytes, const struct digest *name,
+		struct digest *out, struct err *err) MUST_CHECK;
+
 /* One chunk of a blob, as it lies in the store. */
 struct blob_chunk {
 	struct digest id;    /* sha256 of its bytes */

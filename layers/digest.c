@@ -99,6 +99,21 @@ void digest_of(struct str bytes, struct digest *out)
 	(void)SHA256_Final(out->bytes, &ctx);
 }
 
+bool digest_is_of(const struct digest *digest, struct str bytes)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+	struct digest found;
+
+	if (digest->algorithm == DIGEST_SHA256) {
+		digest_of(bytes, &found);
+		return digest_equal(digest, &found);
+	}
+	hasher_init_as(&hasher, digest->algorithm);
+	hasher_add(&hasher, bytes);
+	hasher_final(&hasher, &found);
+	return digest_equal(digest, &found);
+}
+
 const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_MAX])
 {
 	char whole[DIGEST_TEXT_MAX];

@@ -68,6 +68,9 @@ void digest_of(struct str bytes, struct digest *out);
 #define DIGEST_HEX_MAX ((size_t)65)
 const char *digest_hex(const struct digest *digest, char text[static DIGEST_HEX_MAX]);
 
+/* Whether it is the digest, by its own algorithm, of these bytes. */
+bool digest_is_of(const struct digest *digest, struct str bytes);
+
 bool digest_equal(const struct digest *a, const struct digest *b);
 
 static inline void auto_hasher_release(struct hasher *slot)

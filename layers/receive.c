@@ -203,8 +203,10 @@ int receive_open(struct store *store, const struct receive_spec *spec, struct re
 	if (ring_init(&receive->blob_ring, RECEIVE_RING_BYTES, err) < 0 ||
 	    ring_init(&receive->inflate_ring, RECEIVE_RING_BYTES, err) < 0 ||
 	    ring_init(&receive->tar_ring, RECEIVE_RING_BYTES, err) < 0 ||
-	    receive_stage(receive, err) < 0 || blob_writer_open(store, &receive->blob, err) < 0 ||
-	    receive_start(&receive->keeper, receive_keep, receive, err) < 0 ||
+	    receive_stage(receive, err) < 0 || blob_writer_open(store, &receive->blob, err) < 0)
+		return -1;
+	blob_writer_hash_as(receive->blob, spec->blob.algorithm);
+	if (receive_start(&receive->keeper, receive_keep, receive, err) < 0 ||
 	    receive_start(&receive->inflater, receive_inflate, receive, err) < 0)
 		return -1;
 	if (receive->treefd >= 0 &&
@@ -321,6 +323,7 @@ int receive_finish(struct receive *receive, struct err *err)
 	if (receive_judge(receive, err) < 0 ||
 	    blob_writer_commit(receive->blob, &receive->spec.blob, &info, err) < 0)
 		return -1;
+	receive->spec.blob = info.digest; /* records know it by its sha256 alone */
 	return receive_record(receive, err);
 }
 

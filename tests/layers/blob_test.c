@@ -320,6 +320,28 @@ static void a_sha512_names_the_same_blob(void **state)
 	assert_int_equal(count_of(fixture->store, STR("hello")), 1);
 }
 
+static void what_is_put_under_a_name_is_found_by_it(void **state)
+{
+	static const char hello[] =
+		"sha512:9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99b"
+		"a5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043";
+	struct store *store = ((struct store_fixture *)*state)->store;
+	struct digest name;
+	struct digest id;
+	struct digest found;
+	struct err err = {0};
+
+	check_ok(digest_parse(str_of(hello), &name, &err), &err);
+	check_err(blob_put_as(store, STR("hullo"), &name, &id, &err), &err, ERR_CORRUPT);
+	assert_int_equal(blob_find_id(store, &name, &found, &err), 0);
+	check_ok(blob_put(store, STR("hello"), &id, &err), &err);
+	assert_int_equal(blob_find_id(store, &name, &found, &err), 0);
+	check_ok(blob_put_as(store, STR("hello"), &name, &id, &err), &err);
+	assert_int_equal(blob_find_id(store, &name, &found, &err), 1);
+	assert_true(digest_equal(&found, &id));
+	assert_int_equal(id.algorithm, DIGEST_SHA256);
+}
+
 /* Hashed on the way, so that nothing is kept of bytes that are wrong. */
 static void a_sha512_that_was_asked_for_is_checked_before_the_blob_exists(void **state)
 {
@@ -508,6 +530,7 @@ int main(void)
 		STORE_TEST(foreign_bytes_and_frames_keep_their_order),
 		STORE_TEST(an_unexpected_digest_makes_no_blob),
 		STORE_TEST(a_sha512_names_the_same_blob),
+		STORE_TEST(what_is_put_under_a_name_is_found_by_it),
 		STORE_TEST(a_sha512_that_was_asked_for_is_checked_before_the_blob_exists),
 		STORE_TEST(without_a_commit_there_is_no_blob),
 		STORE_TEST(a_chunk_that_vanished_before_the_commit_is_noticed),
