@@ -209,8 +209,12 @@ static int upload_ask(struct upload *upload, const struct remote_request *reques
 
 static int upload_begin(struct upload *upload, struct err *err)
 {
-	const struct remote_request request = {
-		.method = HTTP_POST, .kind = "blobs", .name = "uploads/", .document = true};
+	bool told = upload->spec->digest.algorithm != DIGEST_SHA256; /* who hashes as it comes */
+	const struct remote_request request = {.method = HTTP_POST,
+					       .kind = "blobs",
+					       .name = told ? "uploads/?digest-algorithm=sha512"
+							    : "uploads/",
+					       .document = true};
 	int result = upload_ask(upload, &request, err);
 	uint64_t least;
 

@@ -3,6 +3,7 @@
 #include "layers/blob.h"
 #include "registry/manifest.h"
 #include "registry/push.h"
+#include "tests/registry/stock.h"
 #include "tests/registry/upload_desk.h"
 
 #include <stdio.h>
@@ -26,6 +27,35 @@ static void an_empty_blob_goes_up(void **state)
 	check_ok(blob_put(desk->fixture->store, STR(""), &spec.digest, &err), &err);
 	desk_connect(desk);
 	check_ok(upload_blob(desk->remote, desk->http, &spec, &err), &err);
+	assert_string_equal(desk->asked, "PU");
+}
+
+static void wants_a_sha512(void *ctx, const struct standin_request *request)
+{
+	struct desk *desk = ctx;
+	char letter = desk_letter(request);
+	bool said = strstr(request->target,
+			   letter == 'P' ? "/uploads/?digest-algorithm=sha512" : "digest=sha512%3");
+
+	if (!said)
+		desk_answer(desk, request, "400 Bad", "");
+	else if (letter == 'U')
+		desk_answer(desk, request, "201 Created", "");
+}
+
+/* A registry that hashes what comes has to know by what. */
+static void a_sha512_is_said_when_its_upload_starts(void **state)
+{
+	struct desk *desk = *state;
+	struct upload_spec upload = {.store = desk->fixture->store, .size = 5};
+	struct digest id;
+	struct err err = {0};
+
+	upload.digest = stock_digest(STR("hello"), DIGEST_SHA512);
+	check_ok(blob_put_as(upload.store, STR("hello"), &upload.digest, &id, &err), &err);
+	desk->fault = wants_a_sha512;
+	desk_connect(desk);
+	check_ok(upload_blob(desk->remote, desk->http, &upload, &err), &err);
 	assert_string_equal(desk->asked, "PU");
 }
 
@@ -572,6 +602,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_blob_goes_up_in_one_piece),
 		TEST(an_empty_blob_goes_up),
+		TEST(a_sha512_is_said_when_its_upload_starts),
 		TEST(locations_are_understood_as_they_come),
 		TEST(an_upload_elsewhere_carries_no_password),
 		TEST(an_upload_without_a_place_is_an_error),
