@@ -82,12 +82,12 @@ static void tty_draw_layers_locked(struct tty *tty, struct buf *frame)
 		const struct tty_layer *layer = &tty->layers[i];
 		char done[HUMAN_TEXT_MAX];
 		char size[HUMAN_TEXT_MAX];
-		char hex[DIGEST_HEX_MAX];
+		char text[DIGEST_TEXT_MAX];
 		char line[160];
+		const char *hex = strchr(digest_format(&layer->digest, text), ':') + 1;
 
-		(void)snprintf(line, sizeof(line), "   %.12s  %s of %s",
-			       digest_hex(&layer->digest, hex), human_size(layer->done, done),
-			       human_size(layer->size, size));
+		(void)snprintf(line, sizeof(line), "   %.12s  %s of %s", hex,
+			       human_size(layer->done, done), human_size(layer->size, size));
 		tty_add_line(frame, str_of(line), (size_t)tty->columns - 1);
 		tty->drawn++;
 	}

@@ -6,6 +6,7 @@
 
 #include "layers/blob.h"
 #include "registry/layout.h"
+#include "registry/local_names.h"
 #include "registry/tagging.h"
 #include "registry/transport.h"
 
@@ -107,6 +108,7 @@ static int base_find_tag(struct store *store, const struct reference *reference,
 			 const struct platform *platform, struct tag *out, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
+	struct digest named;
 	struct digest now;
 	int found;
 
@@ -115,9 +117,10 @@ static int base_find_tag(struct store *store, const struct reference *reference,
 	found = tag_find(meta, text, platform, out, err);
 	if (found != 1 || reference->kind != REFERENCE_LAYOUT)
 		return found;
-	if (layout_resolve(reference->path, reference->tag, &now, err) < 0)
+	if (layout_resolve(reference->path, reference->tag, &named, err) < 0)
 		return -1;
-	return digest_equal(&now, &out->target) ? 1 : 0;
+	found = blob_find_id(store, &named, &now, err);
+	return found == 1 ? digest_equal(&now, &out->target) : found;
 }
 
 static int base_load(struct store *store, const struct digest *digest, struct state *out,
@@ -130,6 +133,7 @@ static int base_load(struct store *store, const struct digest *digest, struct st
 
 	if (blob_read_all(store, digest, &manifest_text, err) < 0 ||
 	    manifest_parse(buf_str(&manifest_text), &manifest, err) < 0 ||
+	    local_names_take(store, &manifest, err) < 0 ||
 	    blob_read_all(store, &manifest.config.digest, &config_text, err) < 0 ||
 	    image_config_parse(buf_str(&config_text), &config, err) < 0)
 		return -1;

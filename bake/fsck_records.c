@@ -30,11 +30,16 @@ struct records {
 static int records_has_blob(struct records *records, const char *what, const struct digest *digest,
 			    struct err *err)
 {
-	bool damaged = digest_set_has(&records->fsck->findings.blobs, digest);
+	const struct digest_set *damages = &records->fsck->findings.blobs;
+	bool damaged = digest_set_has(damages, digest);
 	char name[DIGEST_TEXT_MAX];
-	struct blob_info info;
-	int found = damaged ? 0 : blob_find(records->fsck->options->store, digest, &info, err);
+	struct digest id;
+	int found = damaged ? 0 : blob_find_id(records->fsck->options->store, digest, &id, err);
 
+	if (found == 1 && digest_set_has(damages, &id)) {
+		damaged = true;
+		found = 0;
+	}
 	if (found == 0)
 		(void)snprintf(records->text, sizeof(records->text), "%s %s is %s", what,
 			       digest_format(digest, name), damaged ? "damaged" : "missing");

@@ -35,7 +35,7 @@ struct closure {
 	size_t count;
 };
 
-/* ERR_CORRUPT names what is wrong; ERR_UNSUPPORTED (schema 1, not sha256); ERR_LIMIT. */
+/* ERR_CORRUPT names what is wrong; ERR_UNSUPPORTED (schema 1, an unknown algorithm); ERR_LIMIT. */
 int closure_parse(struct str text, struct closure *out, struct err *err) MUST_CHECK;
 void closure_done(struct closure *closure);
 

@@ -4,7 +4,7 @@
 #include "layers/blob.h"
 #include "layers/layer.h"
 #include "layers/unpack.h"
-#include "registry/manifest.h"
+#include "registry/local_names.h"
 #include "registry/tar_out_priv.h"
 
 #include <stdio.h>
@@ -180,7 +180,8 @@ int docker_archive_write(struct store *store, const struct docker_archive_spec *
 		return err_set(err, ERR_INVALID,
 			       "docker-archive: holds the image of one platform, and this is of "
 			       "several; name one with --platform, or write oci-archive:");
-	if (manifest_parse(buf_str(&text), &manifest, err) < 0)
+	if (manifest_parse(buf_str(&text), &manifest, err) < 0 ||
+	    local_names_take(store, &manifest, err) < 0)
 		return -1;
 	return docker_write_all(store, &manifest, spec->names, out, err);
 }

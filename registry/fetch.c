@@ -26,8 +26,7 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 		return response.worth_retrying && err->kind != ERR_TIMEOUT ? 0 : -1;
 	if (response.status == 200)
 		return digest_parse(http_header(&response, "Docker-Content-Digest"), out,
-				    &ignored) == 0 &&
-		       out->algorithm == DIGEST_SHA256;
+				    &ignored) == 0;
 	(void)remote_failed(remote, &response, result, strayed, name, err);
 	/* A signed URL refuses HEAD, some registries do not know it: only these two are meant. */
 	return strayed || (response.status != 404 && response.status != 401) ? 0 : -1;

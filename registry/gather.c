@@ -49,6 +49,7 @@ static int gather_fetch(struct pull *pull, size_t lane, const struct descriptor 
 	pull_tell(pull, PULL_LAYER, blob, 0);
 	if (blob_writer_open(pull->store, &writer, err) < 0)
 		return -1;
+	blob_writer_hash_as(writer, blob->digest.algorithm);
 	sink.writer = writer;
 	if (pull->origin->blob(pull->origin, lane, blob, &sink.sink, err) < 0)
 		return -1;
@@ -85,16 +86,17 @@ static int gather_one(void *ctx, size_t lane, size_t job, struct err *err)
 	return err_ctx(err, "blob %s", digest_format(&item->what.digest, name));
 }
 
-static int gather_document(struct pull *pull, const struct digest *digest, const struct buf *text,
-			   size_t depth, struct err *err);
+static int gather_document(struct pull *pull, const struct digest *name, const struct buf *text,
+			   size_t depth, struct digest *out, struct err *err);
 
 static int gather_child(struct pull *pull, const struct closure_item *item, size_t depth,
 			struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct digest stored;
 
 	if (item->kind != CLOSURE_DOCUMENT)
-		return lease_add(pull->lease, &item->what.digest, err);
+		return pull_hold(pull, &item->what.digest, err);
 	if (depth == PULL_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "indexes in indexes, more than %d deep",
 			       PULL_DEPTH_MAX);
@@ -103,16 +105,15 @@ static int gather_child(struct pull *pull, const struct closure_item *item, size
 	if (text.len != item->what.size)
 		return err_set(err, ERR_CORRUPT, "manifest of %zu bytes, the index says %" PRIu64,
 			       text.len, item->what.size);
-	return gather_document(pull, &item->what.digest, &text, depth + 1, err);
+	return gather_document(pull, &item->what.digest, &text, depth + 1, &stored, err);
 }
 
 /* All that a document names, then itself: a blob that is there leads to others that are. */
-static int gather_document(struct pull *pull, const struct digest *digest, const struct buf *text,
-			   size_t depth, struct err *err)
+static int gather_document(struct pull *pull, const struct digest *name, const struct buf *text,
+			   size_t depth, struct digest *out, struct err *err)
 {
 	auto_closure struct closure closure = {0};
 	struct gather_work work = {pull, &closure};
-	struct digest stored;
 
 	if (closure_parse(buf_str(text), &closure, err) < 0)
 		return -1;
@@ -120,17 +121,13 @@ static int gather_document(struct pull *pull, const struct digest *digest, const
 		if (gather_child(pull, &closure.items[i], depth, err) < 0)
 			return -1;
 	}
-	if (lanes_run(gather_one, &work, closure.count, &pull->stop, err) < 0 ||
-	    blob_put(pull->store, buf_str(text), &stored, err) < 0)
+	if (lanes_run(gather_one, &work, closure.count, &pull->stop, err) < 0)
 		return -1;
-	if (!digest_equal(&stored, digest))
-		return err_set(err, ERR_CORRUPT, "a document does not have its digest");
-	return 0;
+	return blob_put_as(pull->store, buf_str(text), name, out, err);
 }
 
 /* Of an index the wanted platform's manifest takes its place, unless all are wanted. */
-static int gather_choose(struct pull *pull, struct digest *digest, struct buf *text,
-			 struct err *err)
+static int gather_choose(struct pull *pull, struct digest *name, struct buf *text, struct err *err)
 {
 	auto_buf struct buf chosen = BUF_INIT(MANIFEST_MAX);
 	bool index;
@@ -141,7 +138,7 @@ static int gather_choose(struct pull *pull, struct digest *digest, struct buf *t
 		return -1;
 	if (!index)
 		return 0;
-	if (pull_choose(pull, buf_str(text), digest, &chosen, err) < 0)
+	if (pull_choose(pull, buf_str(text), name, &chosen, err) < 0)
 		return -1;
 	buf_clear(text);
 	return buf_add(text, buf_str(&chosen), err);
@@ -150,8 +147,8 @@ static int gather_choose(struct pull *pull, struct digest *digest, struct buf *t
 /* Documents that are asked for what is about them, in the order in which they came. */
 struct gather_subjects {
 	struct pull *pull;
-	struct digest_set met;
-	struct digest *at; /* owned */
+	struct digest_set met; /* by their sha256 */
+	struct digest *at;     /* owned; by all their names */
 	size_t count;
 	size_t referrers;
 };
@@ -162,30 +159,40 @@ static void auto_gather_subjects_release(struct gather_subjects *subjects)
 	free(subjects->at);
 }
 
-/* 1 it is new, 0 it was met before, -1. */
-static int gather_meet(struct gather_subjects *subjects, const struct digest *digest,
-		       struct err *err)
+static int gather_ask_about(struct gather_subjects *subjects, const struct digest *digest,
+			    struct err *err)
 {
-	int fresh = digest_set_add(&subjects->met, digest, err);
-
-	if (fresh <= 0)
-		return fresh;
 	if (array_make_room(&subjects->at, sizeof(*subjects->at), subjects->count,
 			    GATHER_SUBJECTS_MAX, "manifests with what is about them", err) < 0)
 		return -1;
 	subjects->at[subjects->count++] = *digest;
-	return 1;
+	return 0;
+}
+
+/* A document of the store. What is about it may name it by either digest. */
+static int gather_meet(struct gather_subjects *subjects, const struct digest *name, struct err *err)
+{
+	struct digest id;
+	int fresh = blob_find_id(subjects->pull->store, name, &id, err);
+
+	if (fresh == 1)
+		fresh = digest_set_add(&subjects->met, &id, err);
+	if (fresh <= 0)
+		return fresh;
+	if (gather_ask_about(subjects, name, err) < 0)
+		return -1;
+	return digest_equal(name, &id) ? 0 : gather_ask_about(subjects, &id, err);
 }
 
 /* A document of the store, and those that it names. */
-static int gather_meet_all(struct gather_subjects *subjects, const struct digest *digest,
+static int gather_meet_all(struct gather_subjects *subjects, const struct digest *name,
 			   struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	auto_closure struct closure closure = {0};
 
-	if (gather_meet(subjects, digest, err) < 0 ||
-	    blob_read_all(subjects->pull->store, digest, &text, err) < 0 ||
+	if (gather_meet(subjects, name, err) < 0 ||
+	    blob_read_all(subjects->pull->store, name, &text, err) < 0 ||
 	    closure_parse(buf_str(&text), &closure, err) < 0)
 		return -1;
 	for (size_t i = 0; i < closure.count; i++) {
@@ -196,22 +203,33 @@ static int gather_meet_all(struct gather_subjects *subjects, const struct digest
 	return 0;
 }
 
+/* Whether a document is here and was met: 1, 0, -1. */
+static int gather_has_met(const struct gather_subjects *subjects, const struct digest *name,
+			  struct err *err)
+{
+	struct digest id;
+	int found = blob_find_id(subjects->pull->store, name, &id, err);
+
+	return found == 1 ? digest_set_has(&subjects->met, &id) : found;
+}
+
 /* A referrers_remote_fn. */
-static int gather_referrer(void *ctx, const struct digest *digest, struct err *err)
+static int gather_referrer(void *ctx, const struct digest *name, struct err *err)
 {
 	struct gather_subjects *subjects = ctx;
 	struct pull *pull = subjects->pull;
-	const struct descriptor self = {.digest = *digest};
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct descriptor self = {0};
+	int met = gather_has_met(subjects, name, err);
 
-	if (digest_set_has(&subjects->met, digest))
-		return 0;
+	if (met != 0)
+		return met < 0 ? -1 : 0;
 	if (++subjects->referrers > REFERRERS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d manifests are about it",
 			       REFERRERS_MAX);
-	if (pull_document(pull, digest, &text, err) < 0 ||
-	    gather_document(pull, digest, &text, 0, err) < 0 ||
-	    gather_meet_all(subjects, digest, err) < 0)
+	if (pull_document(pull, name, &text, err) < 0 ||
+	    gather_document(pull, name, &text, 0, &self.digest, err) < 0 ||
+	    gather_meet_all(subjects, name, err) < 0)
 		return -1;
 	pull_tell(pull, PULL_REFERRER, &self, 0);
 	return 0;
@@ -238,17 +256,17 @@ static int gather_referrers(struct pull *pull, const struct digest *image, struc
 int gather_image(struct pull *pull, struct tag *out, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct digest name;
 	struct digest digest;
 	struct descriptor self = {0};
 
-	if (pull_target(pull, &digest, &text, err) < 0 ||
-	    gather_choose(pull, &digest, &text, err) < 0)
+	if (pull_target(pull, &name, &text, err) < 0 || gather_choose(pull, &name, &text, err) < 0)
 		return -1;
-	self.digest = digest;
+	digest_of(buf_str(&text), &self.digest);
 	self.size = text.len;
 	pull_tell(pull, PULL_RESOLVED, &self, self.size);
-	if (gather_document(pull, &digest, &text, 0, err) < 0 ||
-	    (pull->spec->referrers && gather_referrers(pull, &digest, err) < 0))
+	if (gather_document(pull, &name, &text, 0, &digest, err) < 0 ||
+	    (pull->spec->referrers && gather_referrers(pull, &name, err) < 0))
 		return -1;
 	*out = (struct tag){.target = digest, .manifest = digest};
 	return 0;

@@ -7,10 +7,17 @@
 
 #include <inttypes.h>
 
-/* 1 it is new, and counted as gathered; 0 it was there; -1. */
-static int inventory_meet(struct inventory *inventory, const struct digest *digest, struct err *err)
+/*
+ * 1 it is new, and counted as gathered; 0 it was there; -1. The set knows names,
+ * since a blob of two is wanted by both; a sha512 is in it by its own digest.
+ */
+static int inventory_meet(struct inventory *inventory, const struct digest *name, struct err *err)
 {
-	return digest_set_add(inventory->gathered, digest, err);
+	struct digest member = *name;
+
+	if (name->algorithm != DIGEST_SHA256)
+		digest_of((struct str){(const char *)name->bytes, sizeof(name->bytes)}, &member);
+	return digest_set_add(inventory->gathered, &member, err);
 }
 
 static int inventory_add(struct inventory *inventory, const struct digest *digest, uint64_t size,

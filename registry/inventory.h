@@ -16,8 +16,8 @@
 #define INVENTORY_ITEMS_MAX ((size_t)100000)
 
 struct inventory_item {
-	struct digest digest;
-	uint64_t size; /* bytes */
+	struct digest digest; /* as the image names it */
+	uint64_t size;        /* bytes */
 };
 
 struct inventory {

@@ -65,9 +65,10 @@ int layout_read_file(int dirfd, const char *name, struct buf *out, struct err *e
 
 const char *layout_blob_name(const struct digest *digest, char name[static LAYOUT_BLOB_NAME_MAX])
 {
-	char hex[DIGEST_HEX_MAX];
+	char text[DIGEST_TEXT_MAX];
 
-	(void)snprintf(name, LAYOUT_BLOB_NAME_MAX, "blobs/sha256/%s", digest_hex(digest, hex));
+	(void)snprintf(name, LAYOUT_BLOB_NAME_MAX, "blobs/%s", digest_format(digest, text));
+	*strchr(name, ':') = '/';
 	return name;
 }
 
@@ -243,8 +244,6 @@ int layout_choose(const json_t *list, struct str tag, const json_t **out_entry, 
 	if (!json_is_object(entry) || json_need_string(entry, "", "digest", &text, &why) < 0 ||
 	    digest_parse(text, &digest, &why) < 0)
 		return err_set(err, ERR_CORRUPT, "index.json: an entry without a digest");
-	if (digest.algorithm != DIGEST_SHA256)
-		return err_set(err, ERR_UNSUPPORTED, "only sha256 is supported");
 	*out_entry = entry;
 	*out = digest;
 	return 0;

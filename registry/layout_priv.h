@@ -12,7 +12,7 @@
 #define LAYOUT_VERSION "{\"imageLayoutVersion\":\"1.0.0\"}"
 #define LAYOUT_REF_NAME "org.opencontainers.image.ref.name"
 #define LAYOUT_IMAGE_NAME "io.containerd.image.name" /* containerd's, in full */
-#define LAYOUT_BLOB_NAME_MAX (sizeof("blobs/sha256/") + DIGEST_HEX_MAX)
+#define LAYOUT_BLOB_NAME_MAX (sizeof("blobs/") + DIGEST_TEXT_MAX)
 
 /* Open the directory that a user named. ERR_NOT_FOUND. */
 int layout_open(struct str dir, int *out_fd, struct err *err) MUST_CHECK;
@@ -26,7 +26,7 @@ int layout_open_file(int dirfd, const char *name, uint64_t *out_size, struct err
 /* The whole of one small file. */
 int layout_read_file(int dirfd, const char *name, struct buf *out, struct err *err) MUST_CHECK;
 
-/* "blobs/sha256/<hex>" */
+/* "blobs/sha256/<hex>", or of a sha512 "blobs/sha512/<hex>" */
 const char *layout_blob_name(const struct digest *digest, char name[static LAYOUT_BLOB_NAME_MAX]);
 
 /* The entry list of index.json, in a document that the caller owns. */

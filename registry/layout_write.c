@@ -2,7 +2,7 @@
 /*
  * layout_write.c - an image of the store as an OCI layout.
  *
- *	1 blobs/sha256/<hex>   written under a name of ours, synced, renamed
+ *	1 blobs/sha256/<hex>   (and sha512) written under a name of ours, synced, renamed
  *	2 index.json           the same, last: it alone makes the image exist
  *
  * One writer at a time holds a flock on the directory, so that two exports into
@@ -22,11 +22,17 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define LAYOUT_BLOBS "blobs/sha256"
 #define LAYOUT_STAGED ".hearth-" /* and a ULID */
-#define LAYOUT_STAGED_MAX (sizeof(LAYOUT_BLOBS "/" LAYOUT_STAGED) + ULID_TEXT_MAX)
+#define LAYOUT_STAGED_MAX (sizeof("blobs/sha256/" LAYOUT_STAGED) + ULID_TEXT_MAX)
 
 #define LAYOUT_RETRY_MS 20 /* between looks at a lock: there is no wait for one and a cancel */
+
+/* Where blobs lie, by the algorithm of their names. */
+static const char *const layout_dirs[] = {
+	[DIGEST_SHA256] = "blobs/sha256", [DIGEST_SHA512] = "blobs/sha512", /* there when it is
+									       needed */
+};
+#define LAYOUT_DIRS (sizeof(layout_dirs) / sizeof(layout_dirs[0]))
 
 struct layout_blob {
 	const struct inventory_item *is;
@@ -42,6 +48,7 @@ struct layout_writer {
 	bool made_layout;          /* of an empty directory */
 	struct layout_blob *blobs; /* owned: all of the image, and itself last */
 	size_t blob_count;
+	bool needs[LAYOUT_DIRS];
 };
 
 struct fd_sink {
@@ -196,7 +203,7 @@ static bool layout_has_blob(const struct layout_writer *writer, const char *name
 			    const struct inventory_item *blob)
 {
 	auto_close int fd = -1;
-	AUTO(hasher) struct hasher hasher;
+	AUTO(hasher) struct hasher hasher = {0};
 	auto_free char *piece = malloc(BLOB_CHUNK_MAX);
 	struct digest digest;
 	struct err why;
@@ -205,7 +212,7 @@ static bool layout_has_blob(const struct layout_writer *writer, const char *name
 
 	if (!piece)
 		abort();
-	hasher_init(&hasher);
+	hasher_init_as(&hasher, blob->digest.algorithm);
 	fd = layout_open_file(writer->fd, name, &size, &why);
 	if (fd < 0 || size != blob->size)
 		return false;
@@ -226,7 +233,8 @@ static int layout_write_blob(const struct layout_writer *writer, struct layout_b
 	layout_blob_name(&blob->is->digest, name);
 	if (layout_has_blob(writer, name, blob->is))
 		return 0;
-	fd = layout_stage(writer->fd, layout_staged_name(LAYOUT_BLOBS, staged), err);
+	(void)layout_staged_name(layout_dirs[blob->is->digest.algorithm], staged);
+	fd = layout_stage(writer->fd, staged, err);
 	if (fd < 0)
 		return -1;
 	sink.fd = fd;
@@ -246,7 +254,11 @@ static int layout_write_blobs(const struct layout_writer *writer, struct err *er
 		if (layout_write_blob(writer, &writer->blobs[i], err) < 0)
 			return -1;
 	}
-	return layout_sync_dir(writer->fd, LAYOUT_BLOBS, err);
+	for (size_t i = 0; i < LAYOUT_DIRS; i++) {
+		if (writer->needs[i] && layout_sync_dir(writer->fd, layout_dirs[i], err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* The index that is there, or an empty one. */
@@ -317,17 +329,25 @@ static int layout_mark(struct layout_writer *writer, struct err *err)
 	return layout_write_file(writer->fd, "oci-layout", STR(LAYOUT_VERSION), err);
 }
 
+static int layout_make_dir(const struct layout_writer *writer, const char *name, struct err *err)
+{
+	if (mkdirat(writer->fd, name, 0755) < 0 && errno != EEXIST)
+		return err_os(err, errno, "make %s", name);
+	return 0;
+}
+
 static int layout_prepare(struct layout_writer *writer, struct err *err)
 {
 	bool other;
 
-	if (layout_mark(writer, err) < 0)
+	if (layout_mark(writer, err) < 0 || layout_make_dir(writer, "blobs", err) < 0)
 		return -1;
-	if ((mkdirat(writer->fd, "blobs", 0755) < 0 && errno != EEXIST) ||
-	    (mkdirat(writer->fd, LAYOUT_BLOBS, 0755) < 0 && errno != EEXIST))
-		return err_os(err, errno, "make " LAYOUT_BLOBS);
-	if (layout_sweep(writer->fd, LAYOUT_BLOBS, &other, err) < 0 ||
-	    layout_sync_dir(writer->fd, "blobs", err) < 0 ||
+	for (size_t i = 0; i < LAYOUT_DIRS; i++) {
+		if (writer->needs[i] && (layout_make_dir(writer, layout_dirs[i], err) < 0 ||
+					 layout_sweep(writer->fd, layout_dirs[i], &other, err) < 0))
+			return -1;
+	}
+	if (layout_sync_dir(writer->fd, "blobs", err) < 0 ||
 	    layout_sync_dir(writer->fd, ".", err) < 0)
 		return -1;
 	return layout_sync_dir(writer->fd, "..", err);
@@ -345,7 +365,8 @@ static void layout_undo(const struct layout_writer *writer)
 	}
 	if (writer->made_layout) {
 		(void)unlinkat(writer->fd, "oci-layout", 0);
-		(void)unlinkat(writer->fd, LAYOUT_BLOBS, AT_REMOVEDIR);
+		for (size_t i = 0; i < LAYOUT_DIRS; i++)
+			(void)unlinkat(writer->fd, layout_dirs[i], AT_REMOVEDIR);
 		(void)unlinkat(writer->fd, "blobs", AT_REMOVEDIR);
 	}
 	if (writer->made_dir)
@@ -371,8 +392,10 @@ static void layout_list_blobs(struct layout_writer *writer, const struct invento
 	writer->blobs = calloc(inventory->count, sizeof(*writer->blobs));
 	if (!writer->blobs)
 		abort();
-	for (size_t i = 0; i < inventory->count; i++)
+	for (size_t i = 0; i < inventory->count; i++) {
 		writer->blobs[i].is = &inventory->items[i];
+		writer->needs[inventory->items[i].digest.algorithm] = true;
+	}
 	writer->blob_count = inventory->count;
 }
 

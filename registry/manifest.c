@@ -82,8 +82,8 @@ static bool digest_is_strange(struct str text)
 	return digest_word(text, colon + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ=_-") == text.len;
 }
 
-int manifest_read_any_descriptor(const json_t *value, const char *path, struct descriptor *out,
-				 struct err *err)
+int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
+			     struct err *err)
 {
 	struct descriptor descriptor = {.media_type = STR("")};
 	struct str digest;
@@ -103,19 +103,6 @@ int manifest_read_any_descriptor(const json_t *value, const char *path, struct d
 	if (digest_parse(digest, &descriptor.digest, err) < 0)
 		return err_ctx(err, "%s.digest", path);
 	descriptor.size = (uint64_t)size;
-	*out = descriptor;
-	return 0;
-}
-
-int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
-			     struct err *err)
-{
-	struct descriptor descriptor;
-
-	if (manifest_read_any_descriptor(value, path, &descriptor, err) < 0)
-		return -1;
-	if (descriptor.digest.algorithm != DIGEST_SHA256)
-		return err_set(err, ERR_UNSUPPORTED, "%s.digest: only sha256 is supported", path);
 	*out = descriptor;
 	return 0;
 }
@@ -339,7 +326,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 
 	(void)snprintf(path, sizeof(path), "manifests[%zu]", at);
 	if (manifest_read_descriptor(value, path, &entry, &why) < 0) {
-		/* An entry of another algorithm is somebody else's. */
+		/* An entry of an unknown algorithm is somebody else's. */
 		if (why.kind == ERR_UNSUPPORTED)
 			return 0;
 		return err_set(err, why.kind, "%s", why.text);

@@ -52,7 +52,7 @@ struct manifest {
 /*
  * ERR_CORRUPT names what is wrong; ERR_UNSUPPORTED for what is no image of
  * layers (schema 1, an index, an artifact, foreign or encrypted layers, a
- * digest that is not sha256); ERR_LIMIT above the ceilings.
+ * digest of an unknown algorithm); ERR_LIMIT above the ceilings.
  */
 int manifest_parse(struct str text, struct manifest *out, struct err *err) MUST_CHECK;
 void manifest_done(struct manifest *manifest);

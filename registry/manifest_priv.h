@@ -15,10 +15,8 @@ int manifest_load(struct str text, json_t **out, bool *out_index, struct err *er
 
 /*
  * path is the value's, for messages. An algorithm that nobody here knows is
- * ERR_UNSUPPORTED; for an image's parts, so is any but sha256.
+ * ERR_UNSUPPORTED.
  */
-int manifest_read_any_descriptor(const json_t *value, const char *path, struct descriptor *out,
-				 struct err *err) MUST_CHECK;
 int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
 			     struct err *err) MUST_CHECK;
 

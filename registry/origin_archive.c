@@ -39,12 +39,10 @@ static int archive_document(struct origin *origin, const struct digest *digest, 
 {
 	const struct oci_archive *archive = container_of(origin, struct oci_archive, origin);
 	char name[LAYOUT_BLOB_NAME_MAX];
-	struct digest found;
 
 	if (tar_index_read(archive->tar, str_of(layout_blob_name(digest, name)), out, err) < 0)
 		return -1;
-	digest_of(buf_str(out), &found);
-	if (!digest_equal(digest, &found))
+	if (!digest_is_of(digest, buf_str(out)))
 		return err_set(err, ERR_CORRUPT, "the archive's %s is not what its name says",
 			       name);
 	return 0;

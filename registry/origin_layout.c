@@ -36,12 +36,10 @@ static int layout_origin_document(struct origin *origin, const struct digest *di
 {
 	const struct layout *layout = (const struct layout *)origin;
 	char name[LAYOUT_BLOB_NAME_MAX];
-	struct digest found;
 
 	if (layout_read_file(layout->dirfd, layout_blob_name(digest, name), out, err) < 0)
 		return -1;
-	digest_of(buf_str(out), &found);
-	if (!digest_equal(digest, &found))
+	if (!digest_is_of(digest, buf_str(out)))
 		return err_set(err, ERR_CORRUPT, "the layout's %s is not what its name says", name);
 	return 0;
 }

@@ -27,6 +27,7 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
 	char tag[REFERENCE_TEXT_MAX];
+	struct digest named;
 	struct http *http;
 	int found;
 
@@ -37,9 +38,13 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 	(void)snprintf(tag, sizeof(tag), STR_FMT, STR_ARG(registry->reference->tag));
 	if (registry_lane(registry, 0, &http, err) < 0)
 		return -1;
-	found = fetch_head(registry->remote, http, tag, out, err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
+	found = fetch_head(registry->remote, http, tag, &named, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && named.algorithm == DIGEST_SHA256) {
+		*out = named;
+		return 0;
+	}
 	if (fetch_manifest(registry->remote, http, tag, &registry->got, &registry->got_digest,
 			   err) < 0)
 		return -1;
@@ -51,7 +56,6 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 			     struct err *err)
 {
 	struct registry *registry = container_of(origin, struct registry, origin);
-	AUTO(hasher) struct hasher hasher = {0};
 	char name[DIGEST_TEXT_MAX];
 	struct digest found;
 	struct http *http;
@@ -62,10 +66,7 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 	    fetch_manifest(registry->remote, http, digest_format(digest, name), out, &found, err) <
 		    0)
 		return -1;
-	hasher_init_as(&hasher, digest->algorithm);
-	hasher_add(&hasher, buf_str(out));
-	hasher_final(&hasher, &found);
-	if (!digest_equal(digest, &found))
+	if (!digest_is_of(digest, buf_str(out)))
 		return err_set(err, ERR_CORRUPT, "the manifest does not have the digest %s", name);
 	return 0;
 }

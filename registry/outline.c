@@ -47,9 +47,7 @@ static bool outline_decode(struct str text, unsigned char *out, size_t *out_len)
 static int outline_check_data(const json_t *value, const char *path, const struct descriptor *what,
 			      struct err *err)
 {
-	AUTO(hasher) struct hasher hasher = {0};
 	auto_free unsigned char *bytes = NULL;
-	struct digest digest;
 	struct str text;
 	size_t len;
 	int found = json_get_string(value, path, "data", &text, err);
@@ -61,10 +59,7 @@ static int outline_check_data(const json_t *value, const char *path, const struc
 		abort();
 	if (!outline_decode(text, bytes, &len) || len != what->size)
 		return err_set(err, ERR_INVALID, "%s.data: not so many bytes in base64", path);
-	hasher_init_as(&hasher, what->digest.algorithm);
-	hasher_add(&hasher, (struct str){(const char *)bytes, len});
-	hasher_final(&hasher, &digest);
-	return digest_equal(&digest, &what->digest)
+	return digest_is_of(&what->digest, (struct str){(const char *)bytes, len})
 		       ? 0
 		       : err_set(err, ERR_INVALID, "%s.data: has another digest", path);
 }
@@ -75,7 +70,7 @@ static int outline_add(struct outline *outline, const json_t *value, const char 
 	struct outline_item *item = &outline->items[outline->count];
 
 	item->kind = kind;
-	if (manifest_read_any_descriptor(value, path, &item->what, err) < 0 ||
+	if (manifest_read_descriptor(value, path, &item->what, err) < 0 ||
 	    outline_check_data(value, path, &item->what, err) < 0)
 		return -1;
 	if (kind == OUTLINE_BLOB && manifest_is_foreign(item->what.media_type))
@@ -120,7 +115,7 @@ static int outline_read_subject(struct outline *outline, struct err *err)
 	if (found <= 0)
 		return found;
 	outline->has_subject = true;
-	return manifest_read_any_descriptor(subject, "subject", &outline->subject, err);
+	return manifest_read_descriptor(subject, "subject", &outline->subject, err);
 }
 
 static int outline_check_annotations(const struct outline *outline, struct err *err)

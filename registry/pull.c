@@ -41,19 +41,28 @@ void pull_warn(void *ctx, struct str text)
 	lock_drop(&pull->event_lock);
 }
 
+int pull_hold(struct pull *pull, const struct digest *digest, struct err *err)
+{
+	struct digest id = *digest;
+	int held = 1;
+
+	if (digest->algorithm != DIGEST_SHA256)
+		held = blob_find_id(pull->store, digest, &id, err);
+	if (held <= 0)
+		return held;
+	return lease_add(pull->lease, &id, err);
+}
+
 /* Whether the store gave the whole of it, undamaged. */
 static bool pull_held(struct pull *pull, const struct digest *digest, struct buf *out)
 {
 	struct blob_info info;
-	struct digest found;
 	struct err err;
 
-	if (digest->algorithm != DIGEST_SHA256 ||
-	    blob_find(pull->store, digest, &info, &err) != 1 ||
+	if (blob_find(pull->store, digest, &info, &err) != 1 ||
 	    blob_read_all(pull->store, digest, out, &err) < 0)
 		return false;
-	digest_of(buf_str(out), &found);
-	if (digest_equal(digest, &found))
+	if (digest_is_of(digest, buf_str(out)))
 		return true;
 	buf_clear(out);
 	return false;
@@ -61,10 +70,7 @@ static bool pull_held(struct pull *pull, const struct digest *digest, struct buf
 
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 {
-	if (digest->algorithm != DIGEST_SHA256)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "what an image consists of is named by sha256 digests only");
-	if (lease_add(pull->lease, digest, err) < 0)
+	if (pull_hold(pull, digest, err) < 0)
 		return -1;
 	if (pull_held(pull, digest, out))
 		return 0;
@@ -73,72 +79,61 @@ int pull_document(struct pull *pull, const struct digest *digest, struct buf *ou
 
 int pull_target(struct pull *pull, struct digest *out, struct buf *out_text, struct err *err)
 {
-	struct digest named;
-	int held;
-
-	if (pull->origin->resolve(pull->origin, &named, err) < 0)
+	if (pull->origin->resolve(pull->origin, out, err) < 0)
 		return -1;
-	if (named.algorithm == DIGEST_SHA256) {
-		*out = named;
-		return pull_document(pull, &named, out_text, err);
-	}
-	held = blob_find_id(pull->store, &named, out, err);
-	if (held != 0)
-		return held < 0 ? -1 : pull_document(pull, out, out_text, err);
-	if (pull->origin->document(pull->origin, &named, out_text, err) < 0)
-		return -1;
-	digest_of(buf_str(out_text), out);
-	return lease_add(pull->lease, out, err);
+	return pull_document(pull, out, out_text, err);
 }
 
 static int pull_config(struct pull *pull, const struct descriptor *config, struct buf *out,
 		       struct err *err)
 {
 	struct buf_sink sink = BUF_SINK(out);
-	struct digest found;
 
-	if (lease_add(pull->lease, &config->digest, err) < 0)
+	if (pull_hold(pull, &config->digest, err) < 0)
 		return -1;
 	if (pull_held(pull, &config->digest, out) && out->len == config->size)
 		return 0;
 	buf_clear(out);
 	if (pull->origin->blob(pull->origin, 0, config, &sink.sink, err) < 0)
 		return err_ctx(err, "image config");
-	digest_of(buf_str(out), &found);
-	if (!digest_equal(&config->digest, &found))
+	if (!digest_is_of(&config->digest, buf_str(out)))
 		return err_set(err, ERR_CORRUPT, "the image config does not have its digest");
 	return 0;
 }
 
+/* A document, and what it was asked for by. */
+struct pull_text {
+	struct digest name;
+	struct buf text;
+};
+
 /* The texts that make an image, outermost first. */
 struct pull_texts {
-	struct digest target; /* what the name stands for */
-	struct buf index;     /* empty where that is a manifest */
-	struct buf manifest;
-	struct digest manifest_digest;
-	struct buf config;
+	struct pull_text index; /* empty where the reference stands for a manifest */
+	struct pull_text manifest;
+	struct pull_text config;
 };
 
 static void pull_texts_done(struct pull_texts *texts)
 {
-	buf_done(&texts->index);
-	buf_done(&texts->manifest);
-	buf_done(&texts->config);
+	buf_done(&texts->index.text);
+	buf_done(&texts->manifest.text);
+	buf_done(&texts->config.text);
 }
 
 static int pull_texts_get(struct pull *pull, struct pull_texts *texts, struct err *err)
 {
+	struct pull_text *manifest = &texts->manifest;
 	bool index;
 
-	if (pull_target(pull, &texts->target, &texts->manifest, err) < 0 ||
-	    manifest_is_index(buf_str(&texts->manifest), &index, err) < 0)
+	if (pull_target(pull, &manifest->name, &manifest->text, err) < 0 ||
+	    manifest_is_index(buf_str(&manifest->text), &index, err) < 0)
 		return -1;
-	texts->manifest_digest = texts->target;
 	if (!index)
 		return 0;
-	texts->index = texts->manifest;
-	texts->manifest = BUF_INIT(MANIFEST_MAX);
-	return pull_choose(pull, buf_str(&texts->index), &texts->manifest_digest, &texts->manifest,
+	texts->index = *manifest;
+	manifest->text = BUF_INIT(MANIFEST_MAX);
+	return pull_choose(pull, buf_str(&texts->index.text), &manifest->name, &manifest->text,
 			   err);
 }
 
@@ -155,19 +150,29 @@ static int pull_check_platform(const struct pull *pull, const struct image_confi
 		       platform_format(&pull->wanted, wanted));
 }
 
-int pull_store(struct pull *pull, const struct buf *text, struct err *err)
+int pull_store(struct pull *pull, const struct digest *name, const struct buf *text,
+	       struct digest *out, struct err *err)
 {
-	struct blob_info info;
-	struct digest digest;
-	int found;
+	int found = blob_find_id(pull->store, name, out, err);
 
-	if (text->len == 0)
-		return 0;
-	digest_of(buf_str(text), &digest);
-	found = blob_find(pull->store, &digest, &info, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
-	return blob_put(pull->store, buf_str(text), &digest, err);
+	return blob_put_as(pull->store, buf_str(text), name, out, err);
+}
+
+static int pull_store_texts(struct pull *pull, const struct pull_texts *texts, struct tag *out,
+			    struct err *err)
+{
+	const struct pull_text *index = &texts->index;
+	struct digest config;
+
+	if (pull_store(pull, &texts->config.name, &texts->config.text, &config, err) < 0 ||
+	    pull_store(pull, &texts->manifest.name, &texts->manifest.text, &out->manifest, err) < 0)
+		return -1;
+	out->target = out->manifest;
+	return index->text.len == 0
+		       ? 0
+		       : pull_store(pull, &index->name, &index->text, &out->target, err);
 }
 
 static int pull_tag_as(struct pull *pull, struct str name, const struct tag *tag, struct err *err)
@@ -213,28 +218,29 @@ static int pull_parts(struct pull *pull, struct pull_texts *texts, struct tag *o
 	auto_manifest struct manifest manifest = {0};
 	AUTO(json) json_t *names = NULL;
 	struct descriptor self;
-	struct tag tag;
+	struct tag tag = {.at_ms = 0};
+	struct str text;
 	bool own = false;
 
-	if (pull_texts_get(pull, texts, err) < 0 ||
-	    manifest_parse(buf_str(&texts->manifest), &manifest, err) < 0 ||
-	    pull_config(pull, &manifest.config, &texts->config, err) < 0 ||
-	    image_config_parse(buf_str(&texts->config), &config, err) < 0 ||
+	if (pull_texts_get(pull, texts, err) < 0)
+		return -1;
+	text = buf_str(&texts->manifest.text);
+	if (manifest_parse(text, &manifest, err) < 0 ||
+	    pull_config(pull, &manifest.config, &texts->config.text, err) < 0 ||
+	    image_config_parse(buf_str(&texts->config.text), &config, err) < 0 ||
 	    pull_check_platform(pull, &config, err) < 0 ||
 	    pull_list_names(pull, &names, &own, err) < 0)
 		return -1;
-	self = (struct descriptor){manifest.media_type, texts->manifest_digest,
-				   texts->manifest.len};
+	texts->config.name = manifest.config.digest;
+	self = (struct descriptor){.media_type = manifest.media_type, .size = text.len};
+	digest_of(text, &self.digest);
 	pull_tell(pull, PULL_RESOLVED, &self, self.size);
 	if (pull_layers(pull, &manifest, &config, err) < 0 ||
-	    pull_store(pull, &texts->config, err) < 0 ||
-	    pull_store(pull, &texts->manifest, err) < 0 || pull_store(pull, &texts->index, err) < 0)
+	    pull_store_texts(pull, texts, &tag, err) < 0)
 		return -1;
-	tag = (struct tag){.target = texts->target,
-			   .manifest = texts->manifest_digest,
-			   .platform = config.platform.os[0] ? config.platform : pull->wanted,
-			   .pulled = !own,
-			   .at_ms = clock_now_ms()};
+	tag.platform = config.platform.os[0] ? config.platform : pull->wanted;
+	tag.pulled = !own;
+	tag.at_ms = clock_now_ms();
 	for (size_t i = 0; i < json_array_size(names); i++) {
 		if (pull_tag_as(pull, json_str(json_array_get(names, i)), &tag, err) < 0)
 			return -1;
@@ -264,9 +270,9 @@ int pull_image(struct store *store, const struct pull_spec *spec, struct tag *ou
 {
 	struct pull pull = {
 		.store = store, .spec = spec, .wanted = spec->platform, .event_lock = LOCK_INIT};
-	struct pull_texts texts = {.index = BUF_INIT(MANIFEST_MAX),
-				   .manifest = BUF_INIT(MANIFEST_MAX),
-				   .config = BUF_INIT(IMAGE_CONFIG_MAX)};
+	struct pull_texts texts = {.index.text = BUF_INIT(MANIFEST_MAX),
+				   .manifest.text = BUF_INIT(MANIFEST_MAX),
+				   .config.text = BUF_INIT(IMAGE_CONFIG_MAX)};
 	int result;
 
 	if (!pull.wanted.os[0])

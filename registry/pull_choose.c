@@ -40,12 +40,13 @@ static int choose_below(struct choosing *choosing, const struct descriptor *entr
 			struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	struct digest stored;
 
 	if (depth == PULL_DEPTH_MAX || choosing->indexes == CHOOSE_INDEXES_MAX)
 		return err_set(err, ERR_LIMIT, "too many indexes in indexes");
 	choosing->indexes++;
 	if (choose_get(choosing, entry, true, &text, err) < 0 ||
-	    pull_store(choosing->pull, &text, err) < 0)
+	    pull_store(choosing->pull, &entry->digest, &text, &stored, err) < 0)
 		return -1;
 	return choose_in(choosing, buf_str(&text), depth + 1, err);
 }

@@ -103,12 +103,12 @@ static int pull_layer_held(struct pull *pull, const struct receive_spec *spec,
 
 static int pull_layer(struct pull *pull, size_t lane, const struct layer_job *job, struct err *err)
 {
-	const struct receive_spec spec = {.blob = job->blob->digest,
-					  .size = job->blob->size,
-					  .diff_id = *job->diff_id,
-					  .limits = pull->spec->limits,
-					  .cancel = pull->spec->cancel,
-					  .cancel_too = &pull->stop};
+	struct receive_spec spec = {.blob = job->blob->digest,
+				    .size = job->blob->size,
+				    .diff_id = *job->diff_id,
+				    .limits = pull->spec->limits,
+				    .cancel = pull->spec->cancel,
+				    .cancel_too = &pull->stop};
 	AUTO(sole) struct sole sole = SOLE_INIT;
 	struct blob_info held;
 	int found = blob_find(pull->store, &spec.blob, &held, err);
@@ -126,6 +126,8 @@ static int pull_layer(struct pull *pull, size_t lane, const struct layer_job *jo
 		return err_set(err, ERR_CORRUPT,
 			       "blob of %" PRIu64 " bytes, the manifest says %" PRIu64, held.size,
 			       spec.size);
+	if (blob_find_id(pull->store, &job->blob->digest, &spec.blob, err) < 0)
+		return -1;
 	return pull_layer_held(pull, &spec, job->blob, err);
 }
 
@@ -177,7 +179,7 @@ int pull_layers(struct pull *pull, const struct manifest *manifest,
 	for (size_t i = 0; i < manifest->layer_count; i++) {
 		if (layer_jobs_add(jobs, &work.job_count, &manifest->layers[i],
 				   &config->diff_ids[i], err) < 0 ||
-		    lease_add(pull->lease, &manifest->layers[i].digest, err) < 0 ||
+		    pull_hold(pull, &manifest->layers[i].digest, err) < 0 ||
 		    lease_add(pull->lease, &config->diff_ids[i], err) < 0)
 			return -1;
 	}

@@ -27,23 +27,30 @@ void pull_tell(struct pull *pull, enum pull_event_kind kind, const struct descri
 /* The same of something odd, which is no failure; ctx is the pull. */
 void pull_warn(void *ctx, struct str text);
 
+/*
+ * Name a thing in the lease by what the store calls it, if it has it. What it
+ * lacks is new when it comes, and held for that.
+ */
+int pull_hold(struct pull *pull, const struct digest *digest, struct err *err) MUST_CHECK;
+
 /* A manifest or index, from the store or its origin, verified. */
 int pull_document(struct pull *pull, const struct digest *digest, struct buf *out, struct err *err)
 	MUST_CHECK;
 
-/*
- * What the reference stands for now, verified: the store calls it by its sha256,
- * whatever it was named by.
- */
+/* What the reference stands for now, verified, and the digest that says so. */
 int pull_target(struct pull *pull, struct digest *out, struct buf *out_text, struct err *err)
 	MUST_CHECK;
 
-/* A text that is known to be wanted, into the store; nothing of an empty one. */
-int pull_store(struct pull *pull, const struct buf *text, struct err *err) MUST_CHECK;
+/*
+ * A text that is known to be wanted, into the store, where it is found by this
+ * name. *out is what the store calls it, a sha256.
+ */
+int pull_store(struct pull *pull, const struct digest *name, const struct buf *text,
+	       struct digest *out, struct err *err) MUST_CHECK;
 
 /*
- * Of an index the wanted platform's manifest, into *out_text, which is empty.
- * Indexes that lead to it are stored, since it hangs on them.
+ * Of an index the wanted platform's manifest, into *out_text, which is empty,
+ * and its name there. Indexes that lead to it are stored, since it hangs on them.
  */
 int pull_choose(struct pull *pull, struct str index, struct digest *out, struct buf *out_text,
 		struct err *err) MUST_CHECK;

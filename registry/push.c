@@ -278,17 +278,12 @@ static int push_referrers(struct push *push, struct err *err)
 static int push_is_called(const struct push *push, const struct digest *digest, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
-	AUTO(hasher) struct hasher hasher = {0};
-	struct digest called;
 
 	if (digest->algorithm == DIGEST_SHA256)
 		return digest_equal(digest, &push->spec->manifest);
 	if (blob_read_all(push->store, &push->spec->manifest, &text, err) < 0)
 		return -1;
-	hasher_init_as(&hasher, digest->algorithm);
-	hasher_add(&hasher, buf_str(&text));
-	hasher_final(&hasher, &called);
-	return digest_equal(digest, &called);
+	return digest_is_of(digest, buf_str(&text));
 }
 
 static int push_check(const struct push *push, struct err *err)

@@ -52,7 +52,7 @@ int sole_take(struct store *store, const struct digest *blob, const struct cance
 	int64_t end_ms = clock_monotonic_ms() + SOLE_WAIT_MS;
 	int held;
 
-	(void)digest_hex(blob, sole.name);
+	(void)digest_format(blob, sole.name);
 	sole.dirfd = sole_open_dir(store, err);
 	if (sole.dirfd < 0)
 		return -1;

@@ -19,7 +19,7 @@
 struct sole {
 	int dirfd;
 	int fd; /* -1: it is not held, by us */
-	char name[DIGEST_HEX_MAX];
+	char name[DIGEST_TEXT_MAX];
 };
 
 #define SOLE_INIT ((struct sole){.dirfd = -1, .fd = -1})

@@ -4,16 +4,42 @@
 #include "layers/tar_header.h"
 
 #include <assert.h>
+#include <stdio.h>
 
-int tar_out_begin_file(struct sink *out, const char *name, uint64_t size, struct err *err)
+static int tar_out_header(struct sink *out, char type, struct str name, uint64_t size,
+			  struct err *err)
 {
 	const struct tar_fields fields = {
-		.type = '0', .name = str_of(name), .link = STR(""), .mode = 0644, .size = size};
+		.type = type, .name = name, .link = STR(""), .mode = 0644, .size = size};
 	struct tar_header header;
 
-	assert(fields.name.len < TAR_OUT_NAME_MAX);
 	tar_header_make(&fields, &header);
 	return out->write(out, (struct str){(const char *)&header, sizeof(header)}, err);
+}
+
+/* A record begins with its own length, which has three digits for all names that come here. */
+static int tar_out_long_name(struct sink *out, struct str name, struct err *err)
+{
+	char record[TAR_BLOCK];
+	size_t len = sizeof("123 path=\n") - 1 + name.len;
+	int n = snprintf(record, sizeof(record), "%zu path=" STR_FMT "\n", len, STR_ARG(name));
+	struct str bytes = {record, len};
+
+	assert(n > 0 && (size_t)n == len);
+	if (tar_out_header(out, 'x', STR("PaxHeader"), bytes.len, err) < 0 ||
+	    out->write(out, bytes, err) < 0)
+		return -1;
+	return tar_out_end_file(out, bytes.len, err);
+}
+
+int tar_out_begin_file(struct sink *out, const char *text, uint64_t size, struct err *err)
+{
+	struct str name = str_of(text);
+
+	assert(name.len < TAR_OUT_NAME_MAX);
+	if (name.len > TAR_NAME_SIZE && tar_out_long_name(out, name, err) < 0)
+		return -1;
+	return tar_out_header(out, '0', name, size, err);
 }
 
 int tar_out_end_file(struct sink *out, uint64_t size, struct err *err)

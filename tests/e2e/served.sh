@@ -21,6 +21,29 @@ sha512=sha512:$(curl -fsS -u "any:$token" "$url/v2/acme/a/manifests/1" | sha512s
 check "it goes under its sha512" mine hearth push "$digest" "$registry/long/a@$sha512"
 same "and comes by it" "$(HEARTH_DATA=$work/other hearth pull "$registry/long/a@$sha512" 2>/dev/null)" "$digest"
 
+# The same image with every part named by its sha512.
+fetch() { curl -fsS -u "any:$token" "$url/v2/$1"; }
+fetch acme/a/manifests/1 >"$work/long"
+for name in $(jq -r '.config.digest, .layers[].digest' "$work/long"); do
+	fetch "acme/a/blobs/$name" >"$work/part"
+	long=sha512:$(sha512sum <"$work/part" | cut -d' ' -f1)
+	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/part" "$url/v2/long/b/blobs/uploads/?digest=$long"
+	sed -i "s/$name/$long/" "$work/long"
+done
+put() { curl -fsS -u "any:$token" -X PUT -H "Content-Type: $(jq -r .mediaType "$2")" --data-binary @"$2" "$url/v2/$1"; }
+put long/b/manifests/1 "$work/long"
+spec "$work/long.json" "$registry/long/b:1" "RUN cat /a >/b"
+long() { HEARTH_DATA=$work/longs hearth "$@"; }
+check "a step is baked on an image whose parts are named by sha512" long bake "$work/long.json" --tag mine:long
+same "and names its own by sha256" "$(long inspect mine:long --json | grep -c sha512)" 0
+long push "$registry/long/b:1" "$registry/long/pushed:1" >/dev/null 2>&1
+same "such an image is pushed as it is" "$(fetch long/pushed/manifests/1 | sha256sum)" "$(sha256sum <"$work/long")"
+HEARTH_DATA=$work/copies hearth copy "$registry/long/b:1" "$registry/long/copied:1" >/dev/null 2>&1
+same "and copied" "$(fetch long/copied/manifests/1 | sha256sum)" "$(sha256sum <"$work/long")"
+long export "$registry/long/b:1" "oci:$work/longs.oci:1" >/dev/null 2>&1
+same "and written, with its names" "$(find "$work/longs.oci/blobs/sha512" -type f | wc -l)" "$(grep -o sha512: "$work/long" | wc -l)"
+check "which are right" bash -c 'cd "$1" && for file in *; do echo "$file  $file"; done | sha512sum -c --quiet' - "$work/longs.oci/blobs/sha512"
+
 printf '{}' >"$work/empty"
 empty=sha256:$(sha256sum <"$work/empty" | cut -d' ' -f1)
 manifest=application/vnd.oci.image.manifest.v1+json

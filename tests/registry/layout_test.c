@@ -120,7 +120,8 @@ static void resolve_refuses_damaged_layouts(void **state)
 		{ERR_CORRUPT, "{\"manifests\":[7]}"},
 		{ERR_CORRUPT, "{\"manifests\":[{}]}"},
 		{ERR_CORRUPT, "{\"manifests\":[{\"digest\":\"sha256:../../x\"}]}"},
-		{ERR_UNSUPPORTED, "{\"manifests\":[{\"digest\":\"sha512:" A64 B64 "\"}]}"},
+		{ERR_CORRUPT, "{\"manifests\":[{\"digest\":\"sha512:" A64 "\"}]}"},
+		{ERR_CORRUPT, "{\"manifests\":[{\"digest\":\"blake3:" A64 "\"}]}"},
 	};
 	const struct layout_dir *dir = *state;
 	struct err err = {0};

@@ -5,6 +5,7 @@
 #include "registry/layout.h"
 #include "tests/check.h"
 #include "tests/layers/tarball.h"
+#include "tests/registry/stock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +31,26 @@ static void sample_add_files(struct tarball *tar, int number)
 	tarball_entry(tar, .name = "big", .data = (struct str){big, SAMPLE_BIG});
 }
 
-static void sample_layer(struct store *scratch, int number, struct descriptor *out)
+/* Bytes as a blob that this image names by one algorithm; *out_id is their sha256. */
+static void sample_put(struct store *scratch, struct str bytes, enum sample_fault fault,
+		       struct descriptor *out, struct digest *out_id)
+{
+	struct err err = {0};
+
+	*out = (struct descriptor){.size = bytes.len};
+	out->digest = stock_digest(bytes, fault == SAMPLE_SHA512 ? DIGEST_SHA512 : DIGEST_SHA256);
+	check_ok(blob_put_as(scratch, bytes, &out->digest, out_id, &err), &err);
+}
+
+static void sample_layer(struct store *scratch, int number, enum sample_fault fault,
+			 struct descriptor *out, struct digest *out_diff_id)
 {
 	struct tarball tar;
-	struct err err = {0};
 
 	tarball_init(&tar);
 	sample_add_files(&tar, number);
 	tarball_end(&tar);
-	out->size = tar.bytes.len;
-	check_ok(blob_put(scratch, buf_str(&tar.bytes), &out->digest, &err), &err);
+	sample_put(scratch, buf_str(&tar.bytes), fault, out, out_diff_id);
 	tarball_done(&tar);
 }
 
@@ -49,6 +60,7 @@ static void sample_config(struct store *scratch, const struct sample_image *imag
 	auto_buf struct buf text = BUF_INIT(10000);
 	size_t count = fault == SAMPLE_FEW_IDS ? SAMPLE_LAYERS - 1 : SAMPLE_LAYERS;
 	char name[DIGEST_TEXT_MAX];
+	struct digest id;
 	struct err err = {0};
 
 	check_ok(
@@ -62,8 +74,7 @@ static void sample_config(struct store *scratch, const struct sample_image *imag
 				  digest_format(&image->diff_ids[i], name)),
 			 &err);
 	check_ok(buf_add(&text, STR("]}}"), &err), &err);
-	out->size = text.len;
-	check_ok(blob_put(scratch, buf_str(&text), &out->digest, &err), &err);
+	sample_put(scratch, buf_str(&text), fault, out, &id);
 }
 
 static void sample_manifest(struct store *scratch, const struct descriptor *config,
@@ -100,8 +111,8 @@ void sample_image_write(struct store *scratch, const char *dir, const char *tag,
 	for (int i = 0; i < SAMPLE_LAYERS; i++) {
 		bool again = fault == SAMPLE_TWICE && i == SAMPLE_LAYERS - 1;
 
-		sample_layer(scratch, again ? 0 : i, &layers[i]);
-		out->layers[i] = out->diff_ids[i] = layers[i].digest;
+		sample_layer(scratch, again ? 0 : i, fault, &layers[i], &out->diff_ids[i]);
+		out->layers[i] = layers[i].digest;
 	}
 	if (fault == SAMPLE_WRONG_ID)
 		out->diff_ids[SAMPLE_LAYERS - 1].bytes[0] ^= 1;
@@ -110,6 +121,7 @@ void sample_image_write(struct store *scratch, const char *dir, const char *tag,
 		out->diff_ids[1] = layers[0].digest;
 	}
 	sample_config(scratch, out, fault, &config);
+	out->config = config.digest;
 	sample_manifest(scratch, &config, layers, &out->manifest);
 	check_ok(layout_write(scratch, &out->manifest, str_of(dir), str_of(tag), NULL, &err), &err);
 }

@@ -10,7 +10,7 @@
 #define SAMPLE_LAYERS 4
 #define SAMPLE_BIG ((size_t)3 * 1024 * 1024)
 
-/* What is wrong with it. */
+/* What is wrong with it, or odd. */
 enum sample_fault {
 	SAMPLE_FINE,
 	SAMPLE_TWICE,       /* the last layer is the first once more */
@@ -18,12 +18,14 @@ enum sample_fault {
 	SAMPLE_WRONG_ID,    /* the last diff id is another */
 	SAMPLE_SWAPPED,     /* the first two diff ids are each other's */
 	SAMPLE_FOR_ANOTHER, /* platform linux/s390x */
+	SAMPLE_SHA512,      /* config and layers are named by it */
 };
 
 struct sample_image {
 	struct digest manifest;
-	struct digest diff_ids[SAMPLE_LAYERS];
-	struct digest layers[SAMPLE_LAYERS]; /* of the layout; a registry's are compressed */
+	struct digest diff_ids[SAMPLE_LAYERS]; /* sha256, as in trees */
+	struct digest layers[SAMPLE_LAYERS];   /* of the layout; a registry's are compressed */
+	struct digest config;
 };
 
 /* Make it in a scratch store and write it as the layout dir, named tag. */
