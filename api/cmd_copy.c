@@ -11,6 +11,7 @@
 #include "bake/agent_tag.h"
 #include "bake/convert_request.h"
 #include "layers/lease.h"
+#include "registry/holding.h"
 #include "registry/referrers.h"
 #include "registry/tag.h"
 #include "registry/transport.h"
@@ -111,6 +112,8 @@ static int copy_find_own(struct copy *copy, const struct platform *platform, str
 	found = tag_find(meta, buf_str(&copy->from), platform, &tag, err);
 	if (found == 0 && reference_parse(buf_str(&copy->from), &from, err) == 0)
 		found = agent_tag_find(meta, &from, platform, &name, &tag, err);
+	if (found == 0 && str_starts(buf_str(&copy->from), STR(HOLDING_HOST "/")))
+		return err_set(err, ERR_NOT_FOUND, "it is not here; hearth images lists what is");
 	if (found < 1 || tag.pulled)
 		return found < 0 ? -1 : 0;
 	copy->image = copy_all(copy) ? tag.target : tag.manifest;

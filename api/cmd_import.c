@@ -113,7 +113,10 @@ static int run(struct cli *cli, struct err *err)
 }
 
 static const struct cli_option options[] = {
-	{"tag", "NAME[:TAG]", "name it this, and not as it is named there", false},
+	{"tag", "NAME[:TAG]",
+	 "name it this, and not as it is named there; as localhost/NAME:TAG the daemon's "
+	 "registry has it, too",
+	 false},
 	LOOKUP_OPTION_PLATFORM,
 	{"max-layer-bytes", "SIZE", "refuse a layer that inflates to more; 64Gi by default", false},
 	PROGRESS_OPTION,

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/human.h"
 #include "api/inquiry.h"
+#include "registry/holding.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -98,6 +99,19 @@ static int ls_daemon_page(struct ls *ls, struct buf *last, struct err *err)
 	return buf_add(last, json_str(json_array_get(names, count - 1)), err) < 0 ? -1 : 1;
 }
 
+/* A short name that was given here is docker.io's: nobody finds that in the daemon's registry. */
+static int ls_unknown(const struct ls *ls, struct err *err)
+{
+	const struct err why = *err;
+
+	if (why.kind != ERR_NOT_FOUND)
+		return -1;
+	return err_set(err, ERR_NOT_FOUND,
+		       "%s; hearth ls lists them, and hearth tag IMAGE " HOLDING_HOST "/" STR_FMT
+		       ":TAG makes one",
+		       why.text, STR_ARG(ls->path));
+}
+
 static int ls_daemon(struct ls *ls, struct err *err)
 {
 	auto_buf struct buf last = BUF_INIT(LS_PATH_MAX);
@@ -105,7 +119,7 @@ static int ls_daemon(struct ls *ls, struct err *err)
 
 	while (more == 1)
 		more = ls_daemon_page(ls, &last, err);
-	return more;
+	return more < 0 ? ls_unknown(ls, err) : 0;
 }
 
 static int ls_remote(struct ls *ls, struct err *err)
@@ -165,6 +179,21 @@ static int ls_read_repository(struct ls *ls, struct reference *room, struct err 
 	return 0;
 }
 
+static int ls_read_host(const struct ls *ls, struct err *err)
+{
+	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct reference reference;
+	struct err why;
+
+	if (ls->host.len == 0)
+		return 0;
+	if (buf_addf(&name, &why, STR_FMT "/a", STR_ARG(ls->host)) < 0 ||
+	    reference_parse(buf_str(&name), &reference, &why) < 0)
+		return err_set(err, ERR_INVALID, "%s: expected HOST[:PORT][/PREFIX], or a PREFIX",
+			       ls->cli->args[0]);
+	return 0;
+}
+
 static int ls_read(struct ls *ls, struct reference *room, struct err *err)
 {
 	const struct cli *cli = ls->cli;
@@ -178,7 +207,7 @@ static int ls_read(struct ls *ls, struct reference *room, struct err *err)
 	ls->path = str_of(cli->args[0]);
 	if (!ls_take_host(&ls->path, &ls->host))
 		ls->host = STR("");
-	return ls->tags ? ls_read_repository(ls, room, err) : 0;
+	return ls->tags ? ls_read_repository(ls, room, err) : ls_read_host(ls, err);
 }
 
 static int ls_run(struct cli *cli, bool tags, struct err *err)
@@ -235,7 +264,9 @@ const struct cli_command cli_tags = {
 	.arguments = "REPOSITORY",
 	.summary = "list the tags of a repository",
 	.detail =
-		"REPOSITORY is HOST[:PORT]/NAME, or the NAME of one of the daemon's (hearth ls).\n",
+		"REPOSITORY is HOST[:PORT]/NAME, or the NAME of one of the daemon's (hearth ls):\n"
+		"what is pushed to it, what it bakes, and what is tagged localhost/NAME:TAG. An\n"
+		"image that is tagged NAME:TAG is docker.io's and in the store alone.\n",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 	.args_min = 1,

@@ -8,6 +8,7 @@
 #include "api/progress.h"
 #include "api/registries.h"
 #include "api/settings.h"
+#include "registry/holding.h"
 
 static void pull_print(const struct cli *cli, const json_t *answer)
 {
@@ -35,6 +36,10 @@ static int pull_request(const struct cli *cli, struct buf *canonical,
 		return -1;
 	if (reference.kind == REFERENCE_SCRATCH)
 		return err_set(err, ERR_INVALID, "scratch is nothing; there is nothing to pull");
+	if (str_starts(buf_str(canonical), STR(HOLDING_HOST "/")))
+		return err_set(err, ERR_INVALID,
+			       "it is a name of this store, and of no registry: hearth images "
+			       "lists what is here");
 	if (platform && platform_parse(str_of(platform), &out->platform, err) < 0)
 		return err_ctx(err, "--platform");
 	out->reference = buf_str(canonical);

@@ -2,6 +2,7 @@
 #include "api/send.h"
 
 #include "bake/publish.h"
+#include "registry/holding.h"
 
 #define SEND_NAMES_MAX ((size_t)256) /* of an error's text: the cause must have room */
 
@@ -14,6 +15,12 @@ int send_name(struct str text, struct buf *out, struct err *err)
 	if (reference.kind != REFERENCE_REGISTRY)
 		return err_set(err, ERR_INVALID,
 			       STR_FMT " is no registry's; expected HOST/NAME[:TAG]",
+			       STR_ARG(text));
+	if (str_equal(reference.host, STR(HOLDING_HOST)))
+		return err_set(err, ERR_INVALID,
+			       STR_FMT
+			       " is a name of the daemon's registry: hearth tag gives it; for "
+			       "another one expected HOST[:PORT]/NAME[:TAG]",
 			       STR_ARG(text));
 	return reference_format(&reference, out, err);
 }

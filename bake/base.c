@@ -5,6 +5,7 @@
 #include "bake/gc.h"
 
 #include "layers/blob.h"
+#include "registry/holding.h"
 #include "registry/layout.h"
 #include "registry/local_names.h"
 #include "registry/tagging.h"
@@ -229,6 +230,16 @@ static bool base_is_refused(const struct err *err)
 	       err->kind == ERR_DENIED;
 }
 
+/* Of a name of ours that nobody has: where it was looked for beside the registry. */
+static int base_say_ours(const struct reference *reference, struct err *err)
+{
+	const struct err why = *err;
+
+	if (!str_equal(reference->host, STR(HOLDING_HOST)))
+		return -1;
+	return err_set(err, why.kind, "%s; nor is it here: hearth images lists what is", why.text);
+}
+
 /* Where the registry has no such image, an agent's of that name: 1, else -1 and why. */
 static int base_find_agent(struct store *store, const struct reference *reference,
 			   const struct platform *platform, struct tag *out, struct err *err)
@@ -240,7 +251,7 @@ static int base_find_agent(struct store *store, const struct reference *referenc
 
 	if (meta_begin(store, META_READ, &meta, &ignored) < 0 ||
 	    agent_tag_find(meta, reference, platform, &name, out, &ignored) != 1)
-		return -1;
+		return base_say_ours(reference, err);
 	if (base_is_refused(&why))
 		return 1;
 	return err_set(err, why.kind, "%s; the agent's image of that name is " STR_FMT, why.text,

@@ -21,6 +21,7 @@ same "and what comes behind one" "$(hearth ls "$registry" --after acme/tool/docs
 refused "a repository that is not there is not found" 66 "^hearth: tags of [0-9.:]+/absent: " hearth tags "$registry/absent"
 refused "an image is no repository" 64 "without a tag" hearth tags "$registry/acme/tool:2"
 refused "nor is a registry" 64 "without a tag" hearth tags "$registry"
+refused "a URL is no registry" 64 "^hearth: https://a.test: expected HOST" hearth ls https://a.test
 refused "nobody listens there" 69 "127.0.0.1:1" hearth ls 127.0.0.1:1
 refused "without a daemon its own cannot be told" 75 "hearth serve" hearth ls
 
@@ -35,7 +36,8 @@ same "below a prefix, too" "$(hearth ls tools)" tools/a
 same "or by the name that images has" "$(hearth ls localhost/tool)" tool
 same "and their tags" "$(hearth tags tool | tr '\n' ' ')" "1 2 "
 same "page by page" "$(hearth tags localhost/tool --after 1 --limit 1 --json)" '["2"]'
-refused "a repository that it has not is not found" 66 "absent" hearth tags absent
+refused "a repository that it has not is not found" 66 "no repository absent; hearth ls .* hearth tag IMAGE localhost/absent:TAG" hearth tags absent
+refused "nor is what was given a short name, which is docker.io's" 66 "hearth tag IMAGE localhost/mine:TAG" hearth tags mine
 refused "what is no name is refused" 64 "name" hearth tags "a b"
 same "another host asks by a token" "$(HEARTH_URL=$url HEARTH_TOKEN=$token hearth ls | tr '\n' ' ')" "tool tools/a "
 same "who may not pull sees nothing" "$(HEARTH_URL=$url HEARTH_TOKEN=$(hearth token create --scope pull:tools/* 2>/dev/null) hearth ls)" tools/a

@@ -27,6 +27,10 @@ same "what was pushed can be pulled" "$(cat "$work/pulled")" "$digest"
 
 refused "a digest alone does not say where to" 64 "where to" hearth push "$digest"
 refused "a layout is no registry" 64 "no registry" hearth push "$digest" "oci:$work/x"
+refused "nor is the store, whose names are ours" 64 "localhost/a:1 is a name of the daemon's registry" hearth push "$digest" localhost/a:1
+refused "from which nothing is pulled" 64 "hearth images" hearth pull localhost/a:1
+refused "and nothing copied that it has not" 66 "hearth images" hearth copy localhost/absent:1 "oci:$work/x"
+refused "nor is that a base" '66|69|77' "nor is it here: hearth images" hearth bake <(jq -n '{base: "localhost/absent:1"}')
 refused "what is not here is not found" 66 "no image" hearth push "$registry/acme/absent:1"
 refused "nobody listens there" 69 "push 127.0.0.1:1/a" hearth push "$digest" 127.0.0.1:1/a:1
 refused "a password needs a name" 64 "go together" hearth push "$digest" "$registry/a:1" --password-stdin
