@@ -43,6 +43,11 @@ void http_close(struct http *http)
 	curl_global_cleanup();
 }
 
+void http_trust(struct http *http, const char *ca_file)
+{
+	http->options.ca_file = ca_file;
+}
+
 /* Of both cancels: 0, or ERR_CANCELLED. */
 static int http_check_cancel(const struct http *http, struct err *err)
 {
@@ -115,6 +120,7 @@ static void http_begin(struct http *http, const struct http_call *request,
 	response->location[0] = '\0';
 	response->retry_after_ms = -1;
 	response->worth_retrying = false;
+	response->nearness = URL_PUBLIC;
 }
 
 static int http_give_up(struct http *http, struct err *err, const char *what, int64_t ms)
@@ -242,6 +248,20 @@ static void http_note_location(struct http *http)
 		memcpy(response->location, joined.ptr, joined.len + 1);
 }
 
+static enum url_nearness http_peer_nearness(struct http *http)
+{
+	char host[URL_HOST_MAX];
+	char *address = NULL;
+	bool six;
+
+	(void)curl_easy_getinfo(http->easy, CURLINFO_PRIMARY_IP, &address);
+	if (!address)
+		return URL_PUBLIC;
+	six = strchr(address, ':') != NULL;
+	(void)snprintf(host, sizeof(host), "%s%s%s", six ? "[" : "", address, six ? "]" : "");
+	return url_host_nearness(host);
+}
+
 static void http_note_answer(struct http *http)
 {
 	struct http_reply *response = http->response;
@@ -249,6 +269,7 @@ static void http_note_answer(struct http *http)
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &response->status);
 	http_note_location(http);
+	response->nearness = http_peer_nearness(http);
 	(void)curl_easy_getinfo(http->easy, CURLINFO_RETRY_AFTER, &seconds);
 	if (seconds > HTTP_RETRY_AFTER_MAX_MS / 1000)
 		seconds = HTTP_RETRY_AFTER_MAX_MS / 1000;

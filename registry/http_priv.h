@@ -49,6 +49,10 @@ struct http_options {
 int http_open(const struct http_options *options, struct http **out, struct err *err) MUST_CHECK;
 void http_close(struct http *http);
 
+/* Whose certificates are trusted from now on, beside the system's; NULL for those alone. Borrowed.
+ */
+void http_trust(struct http *http, const char *ca_file);
+
 /* Wait so long, or until a descriptor can be read; or fail with ERR_CANCELLED. */
 int http_wait(const struct http *http, int64_t ms, struct err *err) MUST_CHECK;
 int http_wait_readable(const struct http *http, int fd, struct err *err) MUST_CHECK;
@@ -83,6 +87,7 @@ struct http_reply {
 	char location[HTTP_URL_MAX]; /* where the answer points: absolute, or "" */
 	int64_t retry_after_ms;      /* at most HTTP_RETRY_AFTER_MAX_MS; -1 where none was said */
 	bool worth_retrying;         /* after a failure: another try may end otherwise */
+	int nearness;                /* of whom it came from, the host or a proxy: url_priv.h's */
 };
 
 /*

@@ -15,6 +15,7 @@ struct remote {
 	bool local;                 /* the registry is this host: no proxy */
 	bool guessed;               /* nobody said which scheme a local one speaks */
 	atomic_bool secure;         /* https */
+	atomic_int nearness;        /* where the registry is, by its name and its answers */
 	atomic_llong not_before_ms; /* the registry's own word, for all threads */
 };
 
@@ -54,6 +55,7 @@ int remote_open(const struct remote_spec *spec, struct remote **out, struct err 
 	remote->local = url_host_is_loopback(url.host);
 	remote->guessed = remote->local && !spec->plain_http && !spec->ca_file;
 	atomic_init(&remote->secure, !spec->plain_http && !remote->guessed);
+	atomic_init(&remote->nearness, url_host_nearness(url.host));
 	atomic_init(&remote->not_before_ms, 0);
 	*out = remote;
 	return 0;
@@ -104,8 +106,24 @@ static void remote_way_done(struct remote_way *way)
 	buf_done(&way->url);
 }
 
+/*
+ * Nobody is sent to a place of ours by who is not as near: he wants what only we
+ * can do. To an address of the link nobody sends us at all.
+ */
+static int remote_check_host(const struct remote *remote, const struct remote_way *way,
+			     const struct url *to, struct err *err)
+{
+	if (strcmp(to->host, way->registry.host) == 0 ||
+	    (!url_host_is_link_local(to->host) &&
+	     (int)url_host_nearness(to->host) <= atomic_load(&remote->nearness)))
+		return 0;
+	return err_set(err, ERR_REMOTE, "redirected to %s, which is no host of a registry",
+		       to->host);
+}
+
 /* The URL that a registry's answer gave: its proof is still sent to that registry only. */
-static int remote_way_start_at(const char *text, struct remote_way *way, struct err *err)
+static int remote_way_start_at(const struct remote *remote, const char *text,
+			       struct remote_way *way, struct err *err)
 {
 	struct url url;
 
@@ -113,6 +131,8 @@ static int remote_way_start_at(const char *text, struct remote_way *way, struct 
 		return -1;
 	if (way->registry.secure && !url.secure)
 		return err_set(err, ERR_REMOTE, "sent from HTTPS to plain HTTP at %s", url.host);
+	if (remote_check_host(remote, way, &url, err) < 0)
+		return -1;
 	way->strayed = !url_same_origin(&url, &way->registry);
 	buf_clear(&way->url);
 	return buf_add(&way->url, str_of(text), err);
@@ -127,7 +147,7 @@ static int remote_way_start(const struct remote *remote, const struct remote_req
 	way->strayed = false;
 	way->redirects = 0;
 	if (request->url)
-		return remote_way_start_at(request->url, way, err);
+		return remote_way_start_at(remote, request->url, way, err);
 	if ((request->kind ? buf_addf(&way->url, err, "v2/" STR_FMT "/%s/%s",
 				      STR_ARG(remote->spec.path), request->kind, request->name)
 			   : buf_addf(&way->url, err, "v2/%s", request->name)) < 0)
@@ -157,16 +177,9 @@ static bool is_verified(const struct remote_request *request)
 	       str_starts(str_of(request->name), STR("sha256:"));
 }
 
-/* No registry keeps its blobs there: whoever says so wants what others do. */
-static bool leads_inside(const struct url *registry, const struct url *to)
-{
-	return strcmp(to->host, registry->host) != 0 &&
-	       (url_host_is_link_local(to->host) ||
-		(url_host_is_loopback(to->host) && !url_host_is_loopback(registry->host)));
-}
-
 /* Go where the answer points. Once away from the registry, its proof stays behind. */
-static int remote_way_follow(struct remote_way *way, const struct remote_request *request,
+static int remote_way_follow(const struct remote *remote, struct remote_way *way,
+			     const struct remote_request *request,
 			     const struct http_reply *response, struct err *err)
 {
 	struct url from;
@@ -179,9 +192,8 @@ static int remote_way_follow(struct remote_way *way, const struct remote_request
 	if (from.secure && !to.secure && !is_verified(request))
 		return err_set(err, ERR_REMOTE, "redirected from HTTPS to plain HTTP at %s",
 			       to.host);
-	if (leads_inside(&way->registry, &to))
-		return err_set(err, ERR_REMOTE, "redirected to %s, which is no host of a registry",
-			       to.host);
+	if (remote_check_host(remote, way, &to, err) < 0)
+		return -1;
 	if (!url_same_origin(&to, &way->registry))
 		way->strayed = true;
 	buf_clear(&way->url);
@@ -216,8 +228,11 @@ static int remote_send_one(struct remote *remote, struct http *http, const struc
 		return -1;
 	if (http_send(http, &send, response, err) < 0)
 		return -1;
-	if (!way->strayed)
-		warnings_hear(&remote->warnings, response);
+	if (way->strayed)
+		return 0;
+	if (response->nearness > atomic_load(&remote->nearness))
+		atomic_store(&remote->nearness, response->nearness);
+	warnings_hear(&remote->warnings, response);
 	return 0;
 }
 
@@ -249,7 +264,7 @@ static int remote_step(struct remote *remote, struct http *http, struct remote_w
 	    remote_send_one(remote, http, way, request, &grant, response, err) < 0)
 		return -1;
 	if (is_redirect(request, response))
-		return remote_way_follow(way, request, response, err) < 0 ? -1 : 1;
+		return remote_way_follow(remote, way, request, response, err) < 0 ? -1 : 1;
 	if (remote_guess_again(remote, way, response))
 		return remote_way_start(remote, request, way, err) < 0 ? -1 : 1;
 	if (response->status != 401 || way->strayed || way->renewed)

@@ -121,6 +121,35 @@ bool url_host_is_private(const char *host)
 			     memcmp(address, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16) == 0);
 }
 
+/* 0.0.0.0 and :: are this machine, too, and so is every name of localhost's. */
+static bool host_leads_home(const char *host)
+{
+	static const unsigned char none[16];
+	static const char *const ends[] = {"localhost.", ".localhost", ".localhost."};
+	unsigned char address[16];
+	size_t len = host_address(host, address);
+	size_t host_len = strlen(host);
+
+	if (url_host_is_loopback(host))
+		return true;
+	if (len > 0)
+		return len == 4 ? address[0] == 0 : memcmp(address, none, sizeof(none)) == 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t end_len = strlen(ends[i]);
+
+		if (host_len >= end_len && strcasecmp(host + host_len - end_len, ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum url_nearness url_host_nearness(const char *host)
+{
+	if (host_leads_home(host))
+		return URL_HOME;
+	return url_host_is_private(host) ? URL_PRIVATE : URL_PUBLIC;
+}
+
 int url_join(const char *base, struct str text, struct buf *out, struct err *err)
 {
 	AUTO(curlu) CURLU *handle = url_handle();

@@ -32,6 +32,10 @@ bool url_host_is_link_local(const char *host);
 /* Whether a host is an address that is loopback, private or link-local. */
 bool url_host_is_private(const char *host);
 
+/* Where a host is, seen from here, as far as its text says: names but localhost's are public. */
+enum url_nearness { URL_PUBLIC, URL_PRIVATE, URL_HOME };
+enum url_nearness url_host_nearness(const char *host);
+
 /* Whether a host is an address and not a name. */
 bool url_host_is_address(const char *host);
 

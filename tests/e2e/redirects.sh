@@ -49,5 +49,46 @@ pull() { echo secret | hearth pull "127.0.0.1:$door/tiny$1" --ca-file "$work/cer
 same "what has a digest may come by plain HTTP, to which no password goes" "$(pull "@$digest" 2>"$work/log")" "$digest"
 refused "what a tag stands for may not" 69 "redirected from HTTPS to plain HTTP at 127.0.0.1" pull :latest
 
+# Registries of other addresses, in a network of its own. A repository's name is where it sends us.
+cat >"$work/lead.py" <<'PY'
+import http.server, sys
+class Lead(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *args):
+        super().__init__(*args, directory=sys.argv[1])
+
+    def do_GET(self):
+        parts = self.path.split("/")
+        if parts[1] != "v2":
+            return super().do_GET()
+        self.send_response(307)
+        self.send_header("Location", f"http://{parts[2]}:{self.server.server_port}/blobs/" + parts[-1].replace(":", "/"))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+http.server.ThreadingHTTPServer(("0.0.0.0", 5000), Lead).serve_forever()
+PY
+cat >"$work/apart.sh" <<SH
+set -eu
+ip link set lo up
+for address in 203.0.113.5 203.0.113.6 10.77.0.1 10.77.0.2; do ip addr add "\$address/32" dev lo; done
+echo "10.77.0.1 private.example.test" >"$work/hosts"
+mount --bind "$work/hosts" /etc/hosts
+setpriv --pdeathsig TERM python3 "$work/lead.py" "$work/tiny" >/dev/null 2>&1 &
+until curl -fsS http://10.77.0.1:5000/oci-layout >/dev/null 2>&1; do sleep 0.05; done
+exec "$HEARTH" pull --plain-http --data "$work/apart" "\$1:5000/\$2@$digest"
+SH
+leads() # REGISTRY HOST: a pull from there, which is sent to the host
+{
+	rm -rf "$work/apart"
+	unshare --net --mount bash "$work/apart.sh" "$@"
+}
+check "a public registry may send us to a public host" leads 203.0.113.5 203.0.113.6
+check "a private one to a private one" leads 10.77.0.1 10.77.0.2
+check "also where its name is all that is known of it" leads private.example.test 10.77.0.2
+for host in 10.77.0.2 127.0.0.1 0.0.0.0; do
+	refused "a public one may not send us to $host" 69 "redirected to $host, which is no host of a registry" leads 203.0.113.5 $host
+done
+refused "nor a private one to this host" 69 "redirected to 127.0.0.1, which is no host of a registry" leads 10.77.0.1 127.0.0.1
+
 nothing_left "nothing is left of it"
 finish

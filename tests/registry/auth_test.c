@@ -87,11 +87,44 @@ static void hosts_are_told_apart(void **state)
 	}
 }
 
+static void how_near_a_host_is(void **state)
+{
+	static const struct {
+		const char *host;
+		enum url_nearness nearness;
+	} cases[] = {
+		{"registry.example", URL_PUBLIC},
+		{"203.0.113.5", URL_PUBLIC},
+		{"[2001:db8::1]", URL_PUBLIC},
+		{"localhost.evil.example", URL_PUBLIC},
+		{"notlocalhost", URL_PUBLIC},
+		{"10.1.2.3", URL_PRIVATE},
+		{"100.64.0.1", URL_PRIVATE},
+		{"[fd00::1]", URL_PRIVATE},
+		{"[::ffff:192.168.0.1]", URL_PRIVATE},
+		{"127.0.0.1", URL_HOME},
+		{"[::1]", URL_HOME},
+		{"0.0.0.0", URL_HOME},
+		{"[::]", URL_HOME},
+		{"[::ffff:0.0.0.0]", URL_HOME},
+		{"localhost", URL_HOME},
+		{"LocalHost.", URL_HOME},
+		{"a.localhost", URL_HOME},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (url_host_nearness(cases[i].host) != cases[i].nearness)
+			fail_msg("%s", cases[i].host);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(credentials_stay_in_the_family),
 		cmocka_unit_test(hosts_are_told_apart),
+		cmocka_unit_test(how_near_a_host_is),
 	};
 
 	return cmocka_run_group_tests_name("registry/auth", tests, NULL, NULL);

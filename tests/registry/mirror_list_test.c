@@ -90,6 +90,25 @@ static void a_list_without_end_is_none(void **state)
 	assert_int_equal(mirror_bench_status(bench, TAGS), 502);
 }
 
+static void goes_on_inside(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_answer(request, "200 OK", "Link: <http://169.254.169.254/latest>; rel=\"next\"\r\n",
+		       STR("{\"name\": \"acme/tool\", \"tags\": [\"a\"]}"));
+}
+
+static void a_list_does_not_go_on_where_no_registry_is(void **state)
+{
+	const struct mirror_want want = {.method = HTTP_GET, .path = TAGS};
+	struct mirror_bench *bench = *state;
+	struct mirror_got got;
+
+	mirror_bench_open(bench, goes_on_inside, NULL);
+	mirror_bench_ask(bench, &want, &got);
+	assert_non_null(memmem(got.body, got.len, "no host of a registry", 21));
+	mirror_got_done(&got);
+}
+
 static void while_it_is_down_the_list_is_the_last_one(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -223,6 +242,7 @@ int main(void)
 		TEST(all_pages_are_one_list_in_order),
 		TEST(a_page_has_a_link_to_the_next),
 		TEST(a_list_without_end_is_none),
+		TEST(a_list_does_not_go_on_where_no_registry_is),
 		TEST(while_it_is_down_the_list_is_the_last_one),
 		TEST(or_what_is_here),
 		TEST(referrers_are_those_of_the_upstream),
