@@ -52,10 +52,11 @@ static const struct schema mirror_keys[] = {
 };
 
 static const struct schema upstream_keys[] = {
-	{"url", SCHEMA_STRING},
+	{"url", SCHEMA_STRING}, /* needed */
 	{"tagTtlMs", SCHEMA_COUNT},
 	{"maxBytes", SCHEMA_AMOUNT},
 	{"listen", SCHEMA_STRING},
+	{"ca", SCHEMA_STRING},
 	{NULL},
 };
 
@@ -336,15 +337,21 @@ static int config_read_upstream(const char *host, json_t *value, struct config_u
 	if (config_check_member(value, upstream_keys, path, err) < 0 ||
 	    config_text(value, path, "url", &url, err) < 0 ||
 	    config_text(value, path, "listen", &out->listen, err) < 0 ||
+	    config_text(value, path, "ca", &out->ca, err) < 0 ||
 	    config_number(value, path, "tagTtlMs", CONFIG_MS_MAX, &out->tag_ttl_ms, err) < 0)
 		return -1;
 	if (config_check_listen(out->listen, err) < 0)
 		return err_ctx(err, "%s", path);
 	config_size(value, "maxBytes", &out->max_bytes);
+	if (out->ca && out->ca[0] != '/')
+		return err_set(err, ERR_INVALID, "%s.ca: expected an absolute path, found %s", path,
+			       out->ca);
 	if (!url)
 		return err_set(err, ERR_INVALID, "%s: it needs a url", path);
 	if (config_read_place(url, &out->place, &out->plain_http, err) < 0)
 		return err_ctx(err, "%s.url", path);
+	if (out->ca && out->plain_http)
+		return err_set(err, ERR_INVALID, "%s.ca: it goes with an https:// url", path);
 	return 0;
 }
 

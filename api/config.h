@@ -10,7 +10,7 @@
  *	 "gc": {"keepVersions": N, "unusedMs": MS, "maxBytes": N, "minFreeBytes": N},
  *	 "registry": {"anonymous": [GLOB], "insecure": [HOST], "mirrors": {HOST: [URL]}},
  *	 "mirror": {"upstreams": {HOST: {"url": URL, "tagTtlMs": MS, "maxBytes": N,
- *	                                 "listen": "HOST:PORT"}},
+ *	                                 "listen": "HOST:PORT", "ca": FILE}},
  *	            "default": HOST},
  *	 "egress": {"hosts": {NAME: "ADDR[:PORT]"}},
  *	 "secrets": {ID: {"src": FILE} | {"env": NAME}},
@@ -51,6 +51,7 @@ struct config_upstream {
 	int64_t tag_ttl_ms; /* -1 where it is not said */
 	uint64_t max_bytes; /* 0 where it is not said */
 	const char *listen; /* an address of its own, by which it need not be named */
+	const char *ca; /* an absolute path: whose certificates it may have, beside the system's */
 };
 
 /* One that a daemon's bakes may ask for: of file and env one is set. */

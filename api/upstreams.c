@@ -2,10 +2,13 @@
 #include "api/upstreams.h"
 
 #include "api/access.h"
+#include "api/input.h"
 #include "api/metrics.h"
 
 #include <stddef.h>
 #include <stdio.h>
+
+#define UPSTREAMS_CA_MAX ((size_t)16 * 1024 * 1024)
 
 static int upstreams_log_in(void *ctx, struct str reference, const struct cancel *cancel,
 			    struct credentials *out, struct err *err)
@@ -31,8 +34,22 @@ static void upstreams_describe(const struct config *config, const struct config_
 		.place = upstream->place,
 		.plain_http = upstream->plain_http || config_is_insecure(config, host),
 		.tag_ttl_ms = upstream->tag_ttl_ms,
+		.ca_file = upstream->ca,
 		.max_bytes = upstream->max_bytes,
 	};
+}
+
+/* What cannot be read is said now, and not to whoever asks first. */
+static int upstreams_check_ca(const struct cli *cli, const struct config_upstream *upstream,
+			      struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(UPSTREAMS_CA_MAX);
+
+	if (!upstream->ca)
+		return 0;
+	if (input_read("CA file", upstream->ca, cli->cancel, &text, err) < 0)
+		return err_ctx(err, "mirror.upstreams.%s.ca", upstream->host);
+	return 0;
 }
 
 int upstreams_open(const struct cli *cli, struct store *store, struct server *server,
@@ -57,8 +74,11 @@ int upstreams_open(const struct cli *cli, struct store *store, struct server *se
 	*out = NULL;
 	if (config->upstream_count == 0)
 		return 0;
-	for (size_t i = 0; i < config->upstream_count; i++)
+	for (size_t i = 0; i < config->upstream_count; i++) {
+		if (upstreams_check_ca(cli, &config->upstreams[i], err) < 0)
+			return -1;
 		upstreams_describe(config, &config->upstreams[i], &specs[i]);
+	}
 	return mirror_open(&options, out, err) < 0 ? err_ctx(err, "mirror") : 0;
 }
 

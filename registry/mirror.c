@@ -177,9 +177,10 @@ static int mirror_hand_prepare(struct mirror_hand *hand, struct err *err)
 		return -1;
 	if (mirror_remote_take(hand->mirror, &task->place, &hand->remote, err) < 0)
 		return -1;
-	if (hand->http)
-		return 0;
-	return remote_connect(mirror_remote_get(hand->remote), &hand->http, err);
+	if (!hand->http && remote_connect(mirror_remote_get(hand->remote), &hand->http, err) < 0)
+		return -1;
+	http_trust(hand->http, task->place.upstream->ca_file);
+	return 0;
 }
 
 static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
@@ -290,6 +291,8 @@ static void mirror_free(struct mirror *mirror)
 	cancel_done(&mirror->cancel);
 	(void)pthread_cond_destroy(&mirror->work);
 	(void)pthread_cond_destroy(&mirror->done);
+	for (size_t i = 0; i < mirror->upstream_count; i++)
+		mirror_upstream_done(&mirror->upstreams[i]);
 	free(mirror->upstreams);
 	free(mirror);
 }
@@ -302,14 +305,14 @@ static int mirror_add(struct mirror *mirror, const struct mirror_upstream_spec *
 
 	if (mirror_upstream_init(upstream, spec, err) < 0)
 		return err_ctx(err, "upstream " STR_FMT, STR_ARG(spec->host));
-	for (size_t i = 0; i < mirror->upstream_count; i++) {
+	mirror->upstream_count++;
+	for (size_t i = 0; i + 1 < mirror->upstream_count; i++) {
 		if (strcmp(mirror->upstreams[i].host, upstream->host) == 0)
 			return err_set(err, ERR_INVALID, "upstream " STR_FMT " is the same as %s",
 				       STR_ARG(spec->host), upstream->host);
 	}
 	if (mirror->options.back_off_ms > 0)
 		upstream->back_off_ms = mirror->options.back_off_ms;
-	mirror->upstream_count++;
 	return 0;
 }
 

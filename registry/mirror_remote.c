@@ -55,6 +55,7 @@ static int mirror_remote_make(struct mirror *mirror, const struct mirror_place *
 		.host = str_of(upstream->place),
 		.path = str_of(remote->path),
 		.plain_http = upstream->plain_http,
+		.ca_file = upstream->ca_file,
 		.user = str_of(remote->login.user),
 		.password = &remote->login.password,
 		.tries = MIRROR_TRIES,

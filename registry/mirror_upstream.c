@@ -60,7 +60,17 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	memcpy(upstream->place, host.ptr, host.len);
 	(void)snprintf(upstream->prefix, sizeof(upstream->prefix), STR_FMT "%s", STR_ARG(rest),
 		       rest.len > 0 ? "/" : "");
+	if (!spec->ca_file)
+		return 0;
+	upstream->ca_file = strdup(spec->ca_file);
+	if (!upstream->ca_file)
+		abort();
 	return 0;
+}
+
+void mirror_upstream_done(struct mirror_upstream *upstream)
+{
+	free(upstream->ca_file);
 }
 
 static int mirror_upstream_admit_locked(struct mirror_upstream *upstream, bool *out_probe,

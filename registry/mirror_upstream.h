@@ -15,6 +15,7 @@ struct mirror_upstream_spec {
 	struct str host;  /* what it is called: "docker.io" */
 	struct str place; /* where it is: "registry-1.docker.io", "10.0.0.1:5000/hub" */
 	bool plain_http;
-	int64_t tag_ttl_ms; /* -1 for MIRROR_TAG_TTL_MS; 0 asks for a tag each time */
-	uint64_t max_bytes; /* of what is kept of it; 0 for any */
+	const char *ca_file; /* whose certificates are trusted beside the system's; or NULL */
+	int64_t tag_ttl_ms;  /* -1 for MIRROR_TAG_TTL_MS; 0 asks for a tag each time */
+	uint64_t max_bytes;  /* of what is kept of it; 0 for any */
 };

@@ -37,7 +37,8 @@ struct mirror_upstream {
 	char place[URL_HOST_MAX];                  /* where it is: a host, and its port */
 	char prefix[REFERENCE_REPOSITORY_MAX + 1]; /* "hub/", in front of its names there; or "" */
 	bool plain_http;
-	bool is_hub; /* a name of one part is short for library/NAME */
+	char *ca_file; /* owned, or NULL */
+	bool is_hub;   /* a name of one part is short for library/NAME */
 	int64_t tag_ttl_ms;
 	int64_t back_off_ms;
 	uint64_t max_bytes;
@@ -56,6 +57,7 @@ struct mirror_upstream {
 
 int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_upstream_spec *spec,
 			 struct err *err) MUST_CHECK;
+void mirror_upstream_done(struct mirror_upstream *upstream);
 
 /*
  * Whether it may be asked now: ERR_BUSY or ERR_UNAVAILABLE where it is left

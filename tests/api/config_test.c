@@ -14,7 +14,7 @@
 	" \"registry\": {\"anonymous\": [\"public/*\"], \"insecure\": [\"r.example:5000\"],"       \
 	" \"mirrors\": {\"docker.io\": [\"http://m.example/hub/\", \"https://10.0.0.1:5000\"]}},"  \
 	" \"mirror\": {\"upstreams\": {\"docker.io\": {\"url\": \"https://registry-1.docker.io\"," \
-	" \"tagTtlMs\": 1, \"maxBytes\": 2}}, \"default\": \"docker.io\"},"                        \
+	" \"tagTtlMs\": 1, \"maxBytes\": 2, \"ca\": \"/ca\"}}, \"default\": \"docker.io\"},"       \
 	" \"egress\": {\"hosts\": {\"git.example\": \"10.0.0.2:9418\"}},"                          \
 	" \"secrets\": {\"token\": {\"env\": \"TOKEN\"}, \"key\": {\"src\": \"/k\"}},"             \
 	" \"runtime\": \"runc\", \"production\": true, \"events\": {\"keepMs\": 9, \"keep\": 8}}"
@@ -72,6 +72,7 @@ static void registries_and_secrets_are_lists_in_the_files_order(void **state)
 	assert_false(config.upstreams[0].plain_http);
 	assert_int_equal(config.upstreams[0].tag_ttl_ms, 1);
 	assert_int_equal(config.upstreams[0].max_bytes, 2);
+	assert_string_equal(config.upstreams[0].ca, "/ca");
 	assert_string_equal(config.default_upstream, "docker.io");
 	assert_int_equal(config.secret_count, 2);
 	assert_string_equal(config.secrets[0].id, "token");
@@ -138,6 +139,12 @@ static void what_is_wrong_is_named_by_its_path(void **state)
 		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"http://h.example\", \"listen\": "
 		 "\"x\"}}}}",
 		 "mirror.upstreams.h: listen: expected HOST:PORT, found x"},
+		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"https://h.example\", \"ca\": "
+		 "\"x.pem\"}}}}",
+		 "mirror.upstreams.h.ca: expected an absolute path, found x.pem"},
+		{"{\"mirror\": {\"upstreams\": {\"h\": {\"url\": \"http://h.example\", \"ca\": "
+		 "\"/x\"}}}}",
+		 "mirror.upstreams.h.ca: it goes with an https:// url"},
 		{"{\"mirror\": {\"upstreams\": {\"h\": {\"ulr\": \"x\"}}}}",
 		 "mirror.upstreams.h.ulr: unknown key; did you mean url?"},
 		{"{\"mirror\": {\"default\": \"h\"}}", "mirror.default: h is none of"},

@@ -10,10 +10,18 @@ push "$work/tiny:latest" acme/tiny:1
 mkdir "$work/up"
 echo 0 >"$work/up/seconds"
 serve "$here/upstream.py" "$work/up" "$size"
-wait_for 60 test -e "$work/up/port"
-jq -n --arg real "http://$registry" --arg odd "http://127.0.0.1:$(cat "$work/up/port")" '{registry: {anonymous: ["docker.io/*"]}, mirror: {default: "docker.io", upstreams: {
+mkdir "$work/tls"
+for name in cert other; do
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$name" \
+		-addext subjectAltName=IP:127.0.0.1 -keyout "$work/$name.key" -out "$work/$name.pem" 2>/dev/null
+done
+serve "$here/upstream.py" "$work/tls" 4096 "$work/cert.pem" "$work/cert.key"
+wait_for 60 test -e "$work/up/port" -a -e "$work/tls/port"
+jq -n --arg real "http://$registry" --arg odd "http://127.0.0.1:$(cat "$work/up/port")" \
+	--arg tls "https://127.0.0.1:$(cat "$work/tls/port")" --arg work "$work" '{registry: {anonymous: ["docker.io/*"]}, mirror: {default: "docker.io", upstreams: {
 	"docker.io": {url: $real, tagTtlMs: 0, listen: "127.0.0.1:0"}, "odd.example": {url: $odd, tagTtlMs: 3600000},
-	"small.example": {url: $odd, maxBytes: 12000000}, "gone.example": {url: "http://127.0.0.1:1/x"}}}}' >"$work/mirror.json"
+	"small.example": {url: $odd, maxBytes: 12000000}, "gone.example": {url: "http://127.0.0.1:1/x"},
+	"tls.example": {url: $tls, ca: "\($work)/cert.pem"}, "alien.example": {url: $tls, ca: "\($work)/other.pem"}}}}' >"$work/mirror.json"
 
 start() { start_daemon --config "$work/mirror.json"; }
 start
@@ -82,12 +90,17 @@ for name in cut reset away; do
 done
 digest=$(curl -sS "http://127.0.0.1:$(cat "$work/up/port")/v2/chunks-1/manifests/1" | jq -r .config.digest)
 same "and so does one whose length nobody says" "$(get "/v2/odd.example/chunks-1/blobs/$digest" -D "$work/headers" | sha)" "$digest"
-holds "in chunks" "$(tr A-Z a-z <"$work/headers")" '^transfer-encoding: chunked'
+holds "in chunks" "$(cat "$work/headers")" "^[Tt]ransfer-[Ee]ncoding: chunked"
 holds "what was cut goes on by a range" "$(cat "$work/up/requests")" 'GET /v2/cut-1/blobs/[^ ]* bytes='
 for sentence in "wrong bytes are cut off" "and are not kept"; do
 	refused "$sentence" '18|22' 'curl' get "$(odd flip-1)" -o "$work/flipped"
 done
 same "an upstream that cannot be reached is 503" "$(status_of /v2/gone.example/a/manifests/1)" 503
+
+same "an upstream has the certificate that its own authority vouches for" "$(status_of /v2/tls.example/a/manifests/1)" 200
+same "and nobody else's" "$(status_of /v2/alien.example/a/manifests/1)" 503
+holds "which is said" "$(hearth mirror status)" '^alien.example: its certificate is not trusted'
+same "who is trusted is so still" "$(status_of /v2/tls.example/b/manifests/1)" 200
 
 metric() { get /metrics | sed -nE "s/^$1 (.*)/\1/p"; }
 holds "it counts what it was asked for" "$(metric 'hearth_mirror_upstream_requests_total\{upstream="gone.example"\}')" '^[1-9]'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A registry that does what its repositories are called.
 
-	upstream.py DIRECTORY SIZE     it serves on a free port, which DIRECTORY/port says
+	upstream.py DIRECTORY SIZE [CERT KEY]     it serves on a free port, which DIRECTORY/port says
 
 Each repository has one image, of a manifest by the tag "1" and a blob of SIZE
 bytes, which is its own. Its name says how that comes:
@@ -22,6 +22,7 @@ import http.server
 import json
 import os
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -163,6 +164,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 registry = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 storage = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+if len(sys.argv) > 3:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[3:])
+    registry.socket = context.wrap_socket(registry.socket, server_side=True)
 threading.Thread(target=storage.serve_forever, daemon=True).start()
 open(f"{directory}/requests", "w").close()
 with open(f"{directory}/port.new", "w") as port:
