@@ -5,6 +5,9 @@
 #include "layers/base/thread.h"
 
 #include <stdio.h>
+#include <time.h>
+
+#define MIRROR_IDLE_MS 60000 /* until a thread without work lets its connections go */
 
 #define LOG_MODULE "registry"
 #include "layers/base/log.h"
@@ -205,6 +208,34 @@ static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 			  task->name, task->err.text);
 }
 
+/* Nothing is to be done. Who is not needed for a while keeps no connection open. */
+static void mirror_hand_rest_locked(struct mirror_hand *hand) REQUIRES(hand->mirror->lock);
+static void mirror_hand_rest_locked(struct mirror_hand *hand)
+{
+	struct mirror *mirror = hand->mirror;
+	int64_t idle_ms = mirror->options.idle_ms > 0 ? mirror->options.idle_ms : MIRROR_IDLE_MS;
+	struct timespec until;
+	int late = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += idle_ms / 1000;
+	until.tv_nsec += idle_ms % 1000 * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	mirror->idle++;
+	if (hand->http)
+		late = pthread_cond_timedwait(&mirror->work, &mirror->lock.os, &until);
+	else
+		(void)pthread_cond_wait(&mirror->work, &mirror->lock.os);
+	mirror->idle--;
+	if (late == 0)
+		return;
+	lock_drop(&mirror->lock);
+	http_close(hand->http);
+	hand->http = NULL;
+	lock_take(&mirror->lock);
+}
+
 static void *mirror_main(void *ctx)
 {
 	struct mirror *mirror = ctx;
@@ -215,9 +246,7 @@ static void *mirror_main(void *ctx)
 		struct mirror_task *task = mirror_task_dequeue_locked(mirror);
 
 		if (!task) {
-			mirror->idle++;
-			(void)pthread_cond_wait(&mirror->work, &mirror->lock.os);
-			mirror->idle--;
+			mirror_hand_rest_locked(&hand);
 			continue;
 		}
 		lock_drop(&mirror->lock);
@@ -333,6 +362,18 @@ static int mirror_set_default(struct mirror *mirror, struct str host, struct err
 	return 0;
 }
 
+/* Its waits have an end, by a clock that nobody sets. */
+static void mirror_init_work(struct mirror *mirror)
+{
+	pthread_condattr_t monotonic;
+
+	if (pthread_condattr_init(&monotonic) != 0 ||
+	    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) != 0 ||
+	    pthread_cond_init(&mirror->work, &monotonic) != 0)
+		abort();
+	(void)pthread_condattr_destroy(&monotonic);
+}
+
 static struct mirror *mirror_new(const struct mirror_options *options)
 {
 	struct mirror *mirror = calloc(1, sizeof(*mirror));
@@ -346,7 +387,7 @@ static struct mirror *mirror_new(const struct mirror_options *options)
 		abort();
 	mirror->cancel.fd = -1;
 	mirror->lock = (struct lock)LOCK_INIT;
-	mirror->work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	mirror_init_work(mirror);
 	mirror->done = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	for (size_t i = 0; i < 2; i++)
 		mirror->queues[i].last = &mirror->queues[i].first;

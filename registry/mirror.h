@@ -55,7 +55,8 @@ struct mirror_options {
 	void (*wake)(void *ctx, uint64_t topic); /* who waits for it (layers/base/http.h) */
 	void *wake_ctx;
 	struct vacancy *vacancy; /* is asked for room; or NULL */
-	int stall_ms;            /* these are 0 for the defaults */
+	int idle_ms;             /* these are 0 for the defaults */
+	int stall_ms;
 	int retry_base_ms;
 	int back_off_ms;
 };

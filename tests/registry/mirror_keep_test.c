@@ -263,6 +263,33 @@ static void only_upstreams_are_warmed(void **state)
 		  &err, ERR_REMOTE);
 }
 
+/* Connections */
+
+/* Its connection stays open until the mirror lets it go. */
+static void keeps_a_connection(void *ctx, const struct standin_request *request)
+{
+	struct mirror_bench *bench = ctx;
+
+	upstream_say_manifest(bench, request);
+	standin_await_goodbye(request);
+	atomic_store(&bench->flag, true);
+}
+
+static void who_has_nothing_to_do_keeps_no_connection(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	bench->options.idle_ms = 1;
+	mirror_bench_open(bench, keeps_a_connection, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	while (!atomic_load(&bench->flag))
+		(void)sched_yield();
+	/* The thread that did goes on. */
+	assert_int_equal(mirror_bench_status(bench, "/v2/" BENCH_UP "/acme/tool/manifests/2.0"),
+			 200);
+	assert_int_equal(atomic_load(&bench->server.clients), 2);
+}
+
 /* Reports */
 
 static void a_report_says_how_an_upstream_fares(void **state)
@@ -327,6 +354,7 @@ int main(void)
 		TEST(warming_fetches_all_of_an_image),
 		TEST(one_platform_is_enough_unless_all_are_wanted),
 		TEST(only_upstreams_are_warmed),
+		TEST(who_has_nothing_to_do_keeps_no_connection),
 		TEST(a_report_says_how_an_upstream_fares),
 		TEST(the_status_is_all_of_them),
 	};
