@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/bake_log.h"
 
+#include "layers/base/fd.h"
 #include "layers/base/ulid.h"
 
 #include <fcntl.h>
@@ -11,17 +12,6 @@
 #define BAKE_LOG_PIECE ((size_t)64 * 1024)
 
 static const char bake_log_end[] = "\n[the rest of this log is left out]\n";
-
-static int bake_log_dir(struct store *store, struct err *err)
-{
-	int root = store_dirfd(store, STORE_ROOT);
-	int fd;
-
-	if (mkdirat(root, BAKE_LOG_DIR, 0700) < 0 && errno != EEXIST)
-		return err_os(err, errno, "make " BAKE_LOG_DIR);
-	fd = openat(root, BAKE_LOG_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? err_os(err, errno, "open " BAKE_LOG_DIR) : fd;
-}
 
 /* The file's name. False for what is no id. */
 static bool bake_log_name(struct str id, char name[static ID_TEXT_MAX])
@@ -34,7 +24,7 @@ static bool bake_log_name(struct str id, char name[static ID_TEXT_MAX])
 
 int bake_log_open(struct store *store, struct str id, struct bake_log *out, struct err *err)
 {
-	auto_close int dirfd = bake_log_dir(store, err);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_ROOT), BAKE_LOG_DIR, err);
 	auto_close int fd = -1;
 	char name[ID_TEXT_MAX];
 	struct stat st;
@@ -73,7 +63,7 @@ void bake_log_close(struct bake_log *log)
 int bake_log_read(struct store *store, struct str id, uint64_t offset, struct buf *out,
 		  struct err *err)
 {
-	auto_close int dirfd = bake_log_dir(store, err);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_ROOT), BAKE_LOG_DIR, err);
 	auto_close int fd = -1;
 	char name[ID_TEXT_MAX];
 
@@ -102,7 +92,7 @@ int bake_log_read(struct store *store, struct str id, uint64_t offset, struct bu
 void bake_log_remove(struct store *store, struct str id)
 {
 	struct err ignored;
-	auto_close int dirfd = bake_log_dir(store, &ignored);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_ROOT), BAKE_LOG_DIR, &ignored);
 	char name[ID_TEXT_MAX];
 
 	if (dirfd >= 0 && bake_log_name(id, name) && unlinkat(dirfd, name, 0) < 0)

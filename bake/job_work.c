@@ -3,8 +3,7 @@
  * job_work.c - the process that a job is.
  *
  * What it has to tell is gathered, so that a thousand cached steps are one
- * write; what somebody may be waiting for is sent at once. A thread watches
- * the parent: anything that it says, and its end, is a cancel.
+ * write; what somebody may be waiting for is sent at once.
  */
 #include "bake/job_work.h"
 
@@ -16,7 +15,7 @@
 #include "bake/tarball.h"
 #include "bake/wire.h"
 #include "bake/work.h"
-#include "layers/base/thread.h"
+#include "bake/work_watch_priv.h"
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -34,10 +33,9 @@ struct job_work {
 	struct job_access access; /* to the base's registry */
 	json_t *pushes;           /* owned: canonical references */
 	struct cancel cancel;
-	struct cancel ended; /* tells the watcher to go */
-	struct buf out;      /* frames that were not sent yet */
-	struct buf text;     /* of the step, or the base; cut */
-	struct buf tail;     /* of the step's log */
+	struct buf out;  /* frames that were not sent yet */
+	struct buf text; /* of the step, or the base; cut */
+	struct buf tail; /* of the step's log */
 	struct job_progress progress;
 	struct instruction_counts counts; /* steps that are done */
 	struct bake_result result;
@@ -198,20 +196,6 @@ static void work_hear(void *ctx, const struct bake_event *event)
 	case BAKE_DONE:
 		break;
 	}
-}
-
-/* Anything that the parent sends, or its end, means that it has left. */
-static void *work_watch(void *ctx)
-{
-	struct job_work *work = ctx;
-	struct pollfd fds[] = {{.fd = WORK_FD_ASKER, .events = POLLIN},
-			       {.fd = cancel_fd(&work->ended), .events = POLLIN}};
-
-	while (poll(fds, 2, -1) < 0)
-		continue;
-	if (fds[0].revents)
-		cancel_raise(&work->cancel);
-	return NULL;
 }
 
 static int work_open_context(struct job_work *work, struct err *err)
@@ -436,18 +420,17 @@ static int work_receive_order(struct job_work *work, struct err *err)
 
 static int work_watched(struct job_work *work, struct err *err)
 {
-	pthread_t watcher;
+	struct work_watch watch;
 	int result;
 
-	if (thread_start(&watcher, work_watch, work, err) < 0)
+	if (work_watch_start(&watch, &work->cancel, err) < 0)
 		return -1;
 	result = work_open(work, err);
 	if (result == 0)
 		result = work_bake(work, err);
 	if (result == 0)
 		result = work_tell_result(work, err);
-	cancel_raise(&work->ended);
-	(void)pthread_join(watcher, NULL);
+	work_watch_stop(&watch);
 	return result;
 }
 
@@ -463,7 +446,6 @@ static void work_close(struct job_work *work)
 	buf_done(&work->text);
 	buf_done(&work->tail);
 	cancel_done(&work->cancel);
-	cancel_done(&work->ended);
 }
 
 int job_work(const struct job_host *host)
@@ -479,7 +461,7 @@ int job_work(const struct job_host *host)
 	struct err err = {0};
 	int result;
 
-	if (cancel_init(&work.cancel, &err) < 0 || cancel_init(&work.ended, &err) < 0)
+	if (cancel_init(&work.cancel, &err) < 0)
 		return err_exit_code(err.kind);
 	if (getpriority(PRIO_PROCESS, 0) < JOB_NICE)
 		(void)setpriority(PRIO_PROCESS, 0, JOB_NICE);

@@ -1,33 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bake/rendezvous.h"
 
+#include "layers/base/fd.h"
 #include "layers/base/hold.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #define RENDEZVOUS_DIR "step"
 #define RENDEZVOUS_BACKLOG 64
 #define RENDEZVOUS_NAME_MAX (DIGEST_HEX_MAX + sizeof(".lock"))
-
-static int rendezvous_open_dir(struct store *store, struct err *err)
-{
-	int run = store_dirfd(store, STORE_RUN);
-	int fd = openat(run, RENDEZVOUS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT) {
-		if (mkdirat(run, RENDEZVOUS_DIR, 0700) < 0 && errno != EEXIST)
-			return err_os(err, errno, "make run/" RENDEZVOUS_DIR);
-		fd = openat(run, RENDEZVOUS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
-		return err_os(err, errno, "open run/" RENDEZVOUS_DIR);
-	return fd;
-}
 
 /* A socket's address is short, so the directory is named by its descriptor, in /proc. */
 static void rendezvous_address(int dirfd, const struct digest *key, struct sockaddr_un *out)
@@ -50,7 +35,7 @@ static const char *rendezvous_lock_name(const struct digest *key,
 
 int rendezvous_join(struct store *store, const struct digest *key, int *out_fd, struct err *err)
 {
-	auto_close int dirfd = rendezvous_open_dir(store, err);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_RUN), RENDEZVOUS_DIR, err);
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 
@@ -99,7 +84,7 @@ static int rendezvous_listen(int dirfd, const struct digest *key, struct err *er
 int rendezvous_claim(struct store *store, const struct digest *key, int *out_lockfd,
 		     int *out_listener, struct err *err)
 {
-	auto_close int dirfd = rendezvous_open_dir(store, err);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_RUN), RENDEZVOUS_DIR, err);
 	auto_close int lockfd = -1;
 	char name[RENDEZVOUS_NAME_MAX];
 	int listener;
@@ -121,7 +106,7 @@ int rendezvous_claim(struct store *store, const struct digest *key, int *out_loc
 static void rendezvous_remove(struct store *store, const char *name)
 {
 	struct err ignored;
-	auto_close int dirfd = rendezvous_open_dir(store, &ignored);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_RUN), RENDEZVOUS_DIR, &ignored);
 
 	if (dirfd >= 0 && unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
 		return; /* the next claim removes it */
@@ -158,7 +143,7 @@ static void rendezvous_sweep_one(int dirfd, const char *lock_name)
 void rendezvous_sweep(struct store *store)
 {
 	struct err ignored;
-	auto_close int dirfd = rendezvous_open_dir(store, &ignored);
+	auto_close int dirfd = fd_make_dir(store_dirfd(store, STORE_RUN), RENDEZVOUS_DIR, &ignored);
 	auto_dir DIR *list = NULL;
 	const struct dirent *entry;
 

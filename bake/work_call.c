@@ -2,11 +2,9 @@
 #include "bake/work_call.h"
 
 #include "bake/work.h"
+#include "bake/work_watch_priv.h"
 #include "layers/base/clock.h"
-#include "layers/base/thread.h"
 #include "layers/digest_json.h"
-
-#include <poll.h>
 
 #define CALL_TELL_MS 50
 
@@ -42,20 +40,6 @@ void work_call_tell(struct work_call *call, const struct work_progress *progress
 	call_send(call, value);
 }
 
-/* Anything that the asker sends, or its end, means that it has left. */
-static void *call_watch(void *ctx)
-{
-	struct work_call *call = ctx;
-	struct pollfd fds[] = {{.fd = WORK_FD_ASKER, .events = POLLIN},
-			       {.fd = cancel_fd(&call->ended), .events = POLLIN}};
-
-	while (poll(fds, 2, -1) < 0)
-		continue;
-	if (fds[0].revents)
-		cancel_raise(&call->cancel);
-	return NULL;
-}
-
 static int call_receive(struct work_call *call, struct err *err)
 {
 	auto_buf struct buf payload = BUF_WIPED(WIRE_PAYLOAD_MAX);
@@ -83,14 +67,13 @@ static int call_open_store(struct work_call *call, struct err *err)
 
 static int call_watched(struct work_call *call, work_call_fn *fn, json_t **out, struct err *err)
 {
-	pthread_t watcher;
+	struct work_watch watch;
 	int result;
 
-	if (thread_start(&watcher, call_watch, call, err) < 0)
+	if (work_watch_start(&watch, &call->cancel, err) < 0)
 		return -1;
 	result = fn(call, out, err);
-	cancel_raise(&call->ended);
-	(void)pthread_join(watcher, NULL);
+	work_watch_stop(&watch);
 	return result;
 }
 
@@ -102,8 +85,8 @@ int work_call_run(work_call_fn *fn)
 	struct err gone;
 	int result = -1;
 
-	if (cancel_init(&call.cancel, &err) == 0 && cancel_init(&call.ended, &err) == 0 &&
-	    call_receive(&call, &err) == 0 && call_open_store(&call, &err) == 0)
+	if (cancel_init(&call.cancel, &err) == 0 && call_receive(&call, &err) == 0 &&
+	    call_open_store(&call, &err) == 0)
 		result = call_watched(&call, fn, &answer, &err);
 	if (result < 0)
 		answer = wire_error(&err, 0);

@@ -2,8 +2,8 @@
 /*
  * work_call.h - a role of one request that works as long as its asker waits.
  *
- * The request names the store, where it needs one. The cancel is raised when the asker is gone or
- * sends anything; progress is thinned out, since it is for people.
+ * The request names the store, where it needs one. The cancel is raised when the
+ * asker has left; progress is thinned out, since it is for people.
  */
 #pragma once
 
@@ -15,7 +15,6 @@ struct work_call {
 	json_t *request;     /* owned */
 	struct store *store; /* or NULL */
 	struct cancel cancel;
-	struct cancel ended; /* tells the watching thread to end */
 	int64_t told_ms;
 };
 

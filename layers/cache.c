@@ -18,17 +18,19 @@
 #define CACHE_BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
 #define CACHE_NAME_FILE_MAX (CACHE_ID_MAX + 256)
 
-static int cache_open_dir(struct store *store, bool make, struct err *err)
+static int cache_open_dir(struct store *store, struct err *err)
 {
-	int rootfd = store_dirfd(store, STORE_ROOT);
-	int fd;
+	int fd = openat(store_dirfd(store, STORE_ROOT), CACHE_DIR,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (make && mkdirat(rootfd, CACHE_DIR, 0700) < 0 && errno != EEXIST)
-		return err_os(err, errno, "make " CACHE_DIR);
-	fd = openat(rootfd, CACHE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return err_os(err, errno, "open " CACHE_DIR);
-	if (make)
+	return fd < 0 ? err_os(err, errno, "open " CACHE_DIR) : fd;
+}
+
+static int cache_make_dir(struct store *store, struct err *err)
+{
+	int fd = fd_make_dir(store_dirfd(store, STORE_ROOT), CACHE_DIR, err);
+
+	if (fd >= 0)
 		fd_spread(fd);
 	return fd;
 }
@@ -141,7 +143,7 @@ static int cache_mark(int dirfd, const struct cache_spec *spec, struct err *err)
 int cache_open(struct store *store, const struct cache_spec *spec, cache_wait_fn *wait, void *ctx,
 	       const struct cancel *cancel, struct cache *out, struct err *err)
 {
-	auto_close int cachesfd = cache_open_dir(store, true, err);
+	auto_close int cachesfd = cache_make_dir(store, err);
 	auto_cache struct cache cache = CACHE_INIT;
 	char hex[DIGEST_HEX_MAX];
 
@@ -229,7 +231,7 @@ static int cache_read_info(int cachesfd, const char *name, struct buf *text, str
 
 int cache_each(struct store *store, bool count_bytes, cache_each_fn *fn, void *ctx, struct err *err)
 {
-	auto_close int cachesfd = cache_open_dir(store, false, err);
+	auto_close int cachesfd = cache_open_dir(store, err);
 	auto_dir DIR *dir = NULL;
 	const struct dirent *entry;
 
@@ -258,7 +260,7 @@ int cache_each(struct store *store, bool count_bytes, cache_each_fn *fn, void *c
 
 int cache_remove(struct store *store, const char *name, struct err *err)
 {
-	auto_close int cachesfd = cache_open_dir(store, false, err);
+	auto_close int cachesfd = cache_open_dir(store, err);
 	auto_close int lockfd = -1;
 	int held;
 

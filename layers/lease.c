@@ -10,6 +10,7 @@
  */
 #include "layers/lease_priv.h"
 
+#include "layers/base/fd.h"
 #include "layers/base/hold.h"
 #include "layers/base/ulid.h"
 #include "layers/blob_priv.h"
@@ -18,7 +19,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #define LOG_MODULE "layers"
 #include "layers/base/log.h"
@@ -88,17 +88,6 @@ int lease_open(struct store *store, struct lease **out, struct err *err)
 	return 0;
 }
 
-static int lease_open_dir(const struct store *store, struct err *err)
-{
-	int run = store->dirs[STORE_RUN];
-	int fd;
-
-	if (mkdirat(run, LEASE_DIR, 0700) < 0 && errno != EEXIST)
-		return err_os(err, errno, "make run/" LEASE_DIR);
-	fd = openat(run, LEASE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_os(err, errno, "open run/" LEASE_DIR) : fd;
-}
-
 int lease_open_named(struct store *store, struct lease **out, struct err *err)
 {
 	if (lease_open(store, out, err) < 0)
@@ -132,7 +121,7 @@ static int lease_add_stamp(const struct lease *lease, struct buf *out, struct er
 static int lease_make_file(struct lease *lease, struct err *err)
 {
 	auto_buf struct buf first = BUF_INIT(64);
-	auto_close int dirfd = lease_open_dir(lease->store, err);
+	auto_close int dirfd = fd_make_dir(lease->store->dirs[STORE_RUN], LEASE_DIR, err);
 	auto_close int fd = -1;
 
 	if (dirfd < 0 || lease_add_stamp(lease, &first, err) < 0)
@@ -205,7 +194,7 @@ static void lease_remove_file(struct lease *lease)
 
 	if (!lease->in_use && lease_use(lease, &ignored) < 0)
 		return;
-	dirfd = lease_open_dir(lease->store, &ignored);
+	dirfd = fd_make_dir(lease->store->dirs[STORE_RUN], LEASE_DIR, &ignored);
 	if (dirfd >= 0 && lease_is_unwatched(lease->store) && unlinkat(dirfd, lease->name, 0) < 0)
 		log_debug("lease left to a collector name=%s", lease->name);
 }
@@ -283,7 +272,7 @@ typedef int lease_each_fn(void *ctx, int dirfd, const char *name, struct err *er
 
 static int lease_each(struct store *store, lease_each_fn *fn, void *ctx, struct err *err)
 {
-	auto_close int dirfd = lease_open_dir(store, err);
+	auto_close int dirfd = fd_make_dir(store->dirs[STORE_RUN], LEASE_DIR, err);
 	auto_dir DIR *dir = NULL;
 	const struct dirent *entry;
 

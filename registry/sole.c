@@ -7,21 +7,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
 
 #define SOLE_DIR "pull"
 #define SOLE_LOOK_MS 50 /* a lock tells nobody that it is free */
-
-static int sole_open_dir(struct store *store, struct err *err)
-{
-	int run = store_dirfd(store, STORE_RUN);
-	int fd;
-
-	if (mkdirat(run, SOLE_DIR, 0700) < 0 && errno != EEXIST)
-		return err_os(err, errno, "make run/" SOLE_DIR);
-	fd = openat(run, SOLE_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_os(err, errno, "open run/" SOLE_DIR) : fd;
-}
 
 /* Its last holder removed it. As hold_try(). */
 static int sole_try(struct sole *sole, struct err *err)
@@ -53,7 +41,7 @@ int sole_take(struct store *store, const struct digest *blob, const struct cance
 	int held;
 
 	(void)digest_format(blob, sole.name);
-	sole.dirfd = sole_open_dir(store, err);
+	sole.dirfd = fd_make_dir(store_dirfd(store, STORE_RUN), SOLE_DIR, err);
 	if (sole.dirfd < 0)
 		return -1;
 	held = sole_try(&sole, err);

@@ -47,7 +47,7 @@ struct server_bench {
 	bool released;
 };
 
-void server_bench_open(struct server_bench *bench, const struct server_options *options);
+void server_bench_open(struct server_bench *bench, const struct server_options *given);
 
 /* Drain the server, which takes no time where nobody is asking, and free it. */
 void server_bench_close(struct server_bench *bench);

@@ -6,6 +6,32 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+static void a_directory_is_made_once(void **state)
+{
+	char path[] = "/tmp/hearth-fd-XXXXXX";
+	auto_close int rootfd = -1;
+	auto_close int made = -1;
+	auto_close int again = -1;
+	struct err err = {0};
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	rootfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	made = fd_make_dir(rootfd, "a", &err);
+	check_ok(made, &err);
+	assert_int_equal(fstat(made, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	again = fd_make_dir(rootfd, "a", &err);
+	check_ok(again, &err);
+	assert_int_equal(symlinkat("a", rootfd, "b"), 0);
+	check_err(fd_make_dir(rootfd, "b", &err), &err, ERR_OS); /* somewhere else */
+	check_err(fd_make_dir(rootfd, "c/d", &err), &err, ERR_OS);
+	assert_int_equal(unlinkat(rootfd, "b", 0), 0);
+	assert_int_equal(unlinkat(rootfd, "a", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(path), 0);
+}
+
 static void reading_at_an_offset_gives_all_that_there_is(void **state)
 {
 	auto_close int fd = memfd_create("file", MFD_CLOEXEC);
@@ -62,6 +88,7 @@ static void blocks_of_zeros_become_holes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_directory_is_made_once),
 		cmocka_unit_test(reading_at_an_offset_gives_all_that_there_is),
 		cmocka_unit_test(reading_what_cannot_be_read_says_why),
 		cmocka_unit_test(blocks_of_zeros_become_holes),
