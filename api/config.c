@@ -3,6 +3,7 @@
 
 #include "api/cors.h"
 #include "api/input.h"
+#include "api/scopes.h"
 #include "bake/queue.h"
 #include "layers/base/array.h"
 #include "layers/base/schema.h"
@@ -489,6 +490,15 @@ void config_done(struct config *config)
 	free(config->secrets);
 	json_decref(config->document);
 	*config = (struct config){0};
+}
+
+bool config_is_open(const struct config *config, struct str repository)
+{
+	for (size_t i = 0; i < config->anonymous.count; i++) {
+		if (scopes_match(str_of(config->anonymous.at[i]), repository))
+			return true;
+	}
+	return false;
 }
 
 bool config_is_insecure(const struct config *config, struct str host)

@@ -99,6 +99,9 @@ int config_read(const char *path, const struct cancel *cancel, struct config *ou
 void config_done(struct config *config);
 
 /* Whether the operator wants plain HTTP spoken to this host. */
+/* Whether anybody may pull from it: one of `registry.anonymous`. */
+bool config_is_open(const struct config *config, struct str repository);
+
 bool config_is_insecure(const struct config *config, struct str host);
 
 static inline void auto_config_release(struct config *slot)

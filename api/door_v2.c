@@ -8,15 +8,6 @@
 #define DOOR_V2_CHALLENGE_MAX ((size_t)1024) /* a host, and a repository's name */
 #define DOOR_V2_BASIC "Basic realm=\"hearth\", charset=\"UTF-8\""
 
-static bool door_v2_is_open(const struct config *config, struct str repository)
-{
-	for (size_t i = 0; i < config->anonymous.count; i++) {
-		if (scopes_match(str_of(config->anonymous.at[i]), repository))
-			return true;
-	}
-	return false;
-}
-
 static bool door_v2_is_open_below(const struct config *config, const char *host)
 {
 	char start[V2_NAMESPACE_MAX + 2];
@@ -70,7 +61,7 @@ static enum door_v2_verdict door_v2_judge(struct door_v2 *visit, struct str repo
 	const struct config *config = &visit->daemon->cli->config;
 	bool nobody = !visit->visitor.who.token_id[0];
 
-	if (action == V2_PULL && door_v2_is_open(config, repository))
+	if (action == V2_PULL && config_is_open(config, repository))
 		return DOOR_V2_YES;
 	if (action == V2_LIST && nobody && config->anonymous.count > 0)
 		return DOOR_V2_YES;

@@ -115,6 +115,31 @@ static int token_flow_read(struct auth *auth, const struct http_request *request
 	return token_flow_check_form(auth, &form, out->of, err);
 }
 
+/* Whether anybody may do all of this. */
+static bool token_flow_is_open(struct daemon *daemon, const struct http_request *request,
+			       const json_t *scopes)
+{
+	const json_t *scope;
+	size_t i;
+
+	json_array_foreach(scopes, i, scope)
+	{
+		struct v2_call call = {
+			.v2 = &daemon->v2,
+			.path = {.kind = V2_MANIFEST,
+				 .action = V2_PULL,
+				 .repository = json_str(scope),
+				 .door = str_of(request->door ? request->door : "")}};
+		struct str action;
+
+		(void)str_cut(&call.path.repository, ':', &action);
+		if (!str_equal(action, STR("pull")) ||
+		    !config_is_open(&daemon->cli->config, v2_name(&call)))
+			return false;
+	}
+	return json_array_size(scopes) > 0;
+}
+
 static void token_flow_say(const struct access_token *token, struct str text,
 			   struct http_response *out)
 {
@@ -139,8 +164,11 @@ static int token_flow_run(struct daemon *daemon, const struct http_request *requ
 	auto_access_token struct access_token token = {.until_ms =
 							       clock_now_ms() + ACCESS_TOKEN_MS};
 
-	if (token_flow_read(daemon->auth, request, &token, err) < 0 ||
-	    access_token_make(daemon->store, &token, &text, err) < 0)
+	/* Docker shows a mirror the password that it has for the Hub. */
+	if (token_flow_read(daemon->auth, request, &token, err) < 0 &&
+	    (err->kind != ERR_UNAUTHORIZED || !token_flow_is_open(daemon, request, token.scopes)))
+		return -1;
+	if (access_token_make(daemon->store, &token, &text, err) < 0)
 		return -1;
 	token_flow_say(&token, buf_str(&text), out);
 	return 0;

@@ -11,7 +11,8 @@
  * that the token's owner may pull (kept as list:*); several stand side by side,
  * or with blanks between them. What is asked for and may not be had, or is
  * unknown here, is no error: it is decided when the token is used. Who shows no
- * token is given one that allows what anybody may; a wrong one is 401.
+ * token is given one that allows what anybody may; so is who shows a wrong one and
+ * asks for nothing else. Else a wrong one is 401.
  *
  * Formats: distribution's "Token Authentication Specification" and the OAuth2 one.
  */

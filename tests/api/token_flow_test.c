@@ -102,6 +102,31 @@ static void wrong_credentials_get_no_token(void **state)
 	assert_int_equal(exchange_scope(gate, "repository:a:pull"), 401);
 }
 
+/* Docker shows its mirror the password that it has for the Hub. */
+static void wrong_credentials_are_nobodys_for_what_is_open(void **state)
+{
+	const struct flow login = {.method = HTTP_GET, .query = {{"account", "who"}}};
+	const struct flow both = {.method = HTTP_GET,
+				  .query = {{"scope", "repository:open/x:pull"},
+					    {"scope", "repository:closed:pull"}}};
+	const struct flow form = {.method = HTTP_POST,
+				  .body = "grant_type=password&username=a&password=wrong&scope="
+					  "repository:open/x:pull"};
+	struct gate *gate = *state;
+
+	gate->cli.config.anonymous = (struct config_texts){gate->open, 1};
+	gate_use_basic(gate, "who", "wrong");
+	assert_int_equal(exchange(gate, &login), 401);
+	assert_int_equal(exchange(gate, &both), 401);
+	assert_int_equal(exchange_scope(gate, "repository:open/x:pull,push"), 401);
+	assert_int_equal(exchange_scope(gate, "registry:catalog:*"), 401);
+	assert_int_equal(exchange_scope(gate, "repository:open/x:pull"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/open/x/manifests/1"), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/closed/manifests/1"), 401);
+	assert_int_equal(exchange(gate, &form), 0);
+	assert_int_equal(gate_ask(gate, HTTP_GET, "/v2/open/x/manifests/1"), 0);
+}
+
 static void a_token_is_for_what_was_asked(void **state)
 {
 	struct gate *gate = *state;
@@ -398,6 +423,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		gate_test(a_login_needs_no_scope),
 		gate_test(wrong_credentials_get_no_token),
+		gate_test(wrong_credentials_are_nobodys_for_what_is_open),
 		gate_test(a_token_is_for_what_was_asked),
 		gate_test(asking_for_more_than_one_may_is_no_error),
 		gate_test(several_scopes_come_side_by_side_or_in_one),

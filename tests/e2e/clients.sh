@@ -85,6 +85,10 @@ wait_for 120 "${docker[@]}" version || { tail -n 20 "$work/servers.log"; exit 1;
 
 check "docker pulls through its mirror, which needs no login" "${docker[@]}" pull -q busybox:1
 same "what the other registry has" "$("${docker[@]}" image inspect --format '{{index .RepoDigests 0}}' busybox:1)" "busybox@$upstream"
+push "$work/upstream:latest" library/busybox:hub
+jq -n '{auths: {"https://index.docker.io/v1/": {auth: ("hub:secret" | @base64)}}}' >"$DOCKER_CONFIG/config.json"
+check "also where it is logged in at the Hub, whose password it shows" "${docker[@]}" pull -q busybox:hub
+rm "$DOCKER_CONFIG/config.json"
 refused "nor is what is baked given without one" 1 "no basic auth credentials|denied|unauthorized" \
 	"${docker[@]}" pull -q "$at/baked/one:1-gzip"
 refused "a wrong password is refused, too" 1 "unauthorized|denied" bash -c "echo hth_wrong | ${docker[*]} login -u me --password-stdin $at"
