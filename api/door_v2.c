@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/door_v2.h"
 
+#include "api/host.h"
 #include "api/token_flow.h"
 
 #include <stdio.h>
@@ -211,7 +212,12 @@ bool door_v2_admit(struct door_v2 *visit, struct daemon *daemon, const struct ht
 	visit->for_token = str_equal(request->path, STR(TOKEN_FLOW_PATH));
 	if (visit->for_token)
 		return token_flow_admit(request, terms, out);
-	if (v2_path_parse(request, &visit->call.path, out) < 0 || !door_v2_check(visit, out))
+	if (v2_path_parse(request, &visit->call.path, out) < 0)
+		return false;
+	/* A container host may know this registry by a name, and its address by a file. */
+	if (host_is_named(visit->call.path.ns, daemon->hosts, daemon->host_count))
+		visit->call.path.ns = STR("");
+	if (!door_v2_check(visit, out))
 		return false;
 	v2_terms(&visit->call, terms);
 	terms->share = http_topic(str_of(visit->visitor.who.token_id));

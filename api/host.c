@@ -35,20 +35,36 @@ static bool host_is_address(const char *text, size_t len)
 	return inet_pton(AF_INET6, inner, &address) == 1;
 }
 
-bool host_is_ours(struct str field, const char *const *names, size_t count)
+/* Without its port. False for what is no host. */
+static bool host_read(struct str field, char out[static HOST_MAX + 1])
 {
-	char host[HOST_MAX + 1];
-
 	if (!host_cut_port(&field) || field.len == 0 || field.len > HOST_MAX ||
 	    memchr(field.ptr, '\0', field.len))
 		return false;
-	memcpy(host, field.ptr, field.len);
-	host[field.len] = '\0';
-	if (strcasecmp(host, "localhost") == 0 || host_is_address(host, field.len))
-		return true;
+	memcpy(out, field.ptr, field.len);
+	out[field.len] = '\0';
+	return true;
+}
+
+bool host_is_named(struct str field, const char *const *names, size_t count)
+{
+	char host[HOST_MAX + 1];
+
+	if (!host_read(field, host))
+		return false;
 	for (size_t i = 0; i < count; i++) {
 		if (strcasecmp(host, names[i]) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool host_is_ours(struct str field, const char *const *names, size_t count)
+{
+	char host[HOST_MAX + 1];
+
+	if (!host_read(field, host))
+		return false;
+	return strcasecmp(host, "localhost") == 0 || host_is_address(host, strlen(host)) ||
+	       host_is_named(field, names, count);
 }

@@ -13,5 +13,8 @@
 
 #include <stdbool.h>
 
-/* The field without its port; names are borrowed. False for what is no host, too. */
+/* Whether it is one of the names, which are borrowed. False for what is no host, too. */
+bool host_is_named(struct str field, const char *const *names, size_t count);
+
+/* The same, or localhost, or an address. A port says nothing. */
 bool host_is_ours(struct str field, const char *const *names, size_t count);

@@ -246,6 +246,19 @@ static void requests_are_counted_by_what_they_ask_for(void **state)
 	assert_false(counts(gate, "hearth_registry_sent_bytes_total 0\n"));
 }
 
+/* containerd sends the name that its hosts.toml has an address for. */
+static void a_name_of_this_daemon_may_be_the_ns(void **state)
+{
+	struct gate *gate = *state;
+	const char *path = "/v2/team/app/manifests/1";
+
+	gate_login(gate, "pull:team/*", "read");
+	gate->daemon.hosts[gate->daemon.host_count++] = "hearth.internal";
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, path, "hearth.internal", NULL), 0);
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, path, "Hearth.Internal:7460", NULL), 0);
+	assert_int_equal(gate_ask_from(gate, HTTP_GET, path, "other.internal", NULL), 403);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -261,6 +274,7 @@ int main(void)
 		gate_test(the_realm_is_as_the_client_sees_us),
 		gate_test(requests_are_counted_by_what_they_ask_for),
 		gate_test(a_mirrored_repository_is_open_by_its_whole_name),
+		gate_test(a_name_of_this_daemon_may_be_the_ns),
 		gate_test(an_ns_that_is_no_upstream_is_refused_alike_where_all_are_open),
 	};
 

@@ -21,7 +21,7 @@ upstream=$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "docker://$r
 
 at=127.0.0.1:$(free_port)
 example hearth.json | jq --arg url "http://$registry" '.mirror.upstreams["docker.io"].url = $url' >"$work/hearth.json"
-listen=$at start_daemon --config "$work/hearth.json"
+listen=$at start_daemon --config "$work/hearth.json" --host hearth.test
 export DOCKER_CONFIG=$work/docker REGISTRY_AUTH_FILE=$work/auth.json CONTAINERS_REGISTRIES_CONF=$work/registries.conf
 export TMPDIR=$work/tmp
 mkdir "$DOCKER_CONFIG" "$TMPDIR"
@@ -117,6 +117,10 @@ mkdir "$work/certs.d/other.example"
 printf 'server = "http://%s"\n[host."http://%s"]\n' "$registry" "$at" >"$work/certs.d/other.example/hosts.toml"
 check "it is not held up where that stands for another one" \
 	"${ctr[@]}" images pull --hosts-dir "$work/certs.d" other.example/library/busybox:1
+mkdir "$work/certs.d/hearth.test"
+echo "[host.\"http://$at\"]" >"$work/certs.d/hearth.test/hosts.toml"
+check "and what is baked, by a name of the daemon's" \
+	"${ctr[@]}" images pull --hosts-dir "$work/certs.d" --user "me:$token" hearth.test/baked/one:1
 
 check "podman pulls through the mirror of its registries.conf" "${podman[@]}" pull -q docker.io/library/busybox:1
 same "what the other registry has" "$("${podman[@]}" image inspect --format '{{.Digest}}' docker.io/library/busybox:1)" "$upstream"
