@@ -329,15 +329,17 @@ static bool exchange_admit(struct exchange *exchange, uint64_t length)
 	return false;
 }
 
-static enum MHD_Result exchange_first(struct exchange *exchange)
+static enum MHD_Result exchange_first(struct exchange *exchange, const struct exchange_line *line)
 {
 	uint64_t length;
-	const char *fault = exchange_read_length(exchange->connection, &length);
+	const char *fault = exchange_read_frame(line, &length);
 
 	if (fault) {
 		exchange->refused = true;
 		exchange_refuse(exchange, ERR_INVALID, fault);
-		return exchange_send(exchange); /* the connection's last */
+		/* The connection's last: nobody knows where the next request would begin. */
+		http_add_header(&exchange->response, "Connection", STR("close"));
+		return exchange_send(exchange);
 	}
 	exchange_set_deadline(exchange,
 			      length > 0 ? exchange->server->options.body_ms : WATCH_NEVER);
@@ -359,13 +361,13 @@ enum MHD_Result exchange_handle(void *cls, struct MHD_Connection *connection, co
 				const char *method, const char *version, const char *upload,
 				size_t *upload_size, void **slot)
 {
+	const struct exchange_line line = {connection, method, url, version};
 	struct exchange *exchange = *slot;
 
-	(void)version;
 	if (!exchange) {
 		exchange = exchange_new(cls, connection, url, method);
 		*slot = exchange;
-		return exchange_first(exchange);
+		return exchange_first(exchange, &line);
 	}
 	if (*upload_size > 0)
 		return exchange_receive(exchange, upload, upload_size);

@@ -2,52 +2,6 @@
 /* exchange_fields.c - what a request says beside its body. */
 #include "api/exchange_priv.h"
 
-#include <strings.h>
-
-struct frame {
-	unsigned hosts;
-	unsigned lengths;
-	unsigned codings;
-	struct str length;
-	const char *coding;
-};
-
-static enum MHD_Result frame_take(void *cls, enum MHD_ValueKind kind, const char *key,
-				  size_t key_size, const char *value, size_t value_size)
-{
-	struct frame *frame = cls;
-
-	(void)kind;
-	(void)key_size;
-	if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0) {
-		frame->hosts++;
-	} else if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
-		frame->lengths++;
-		frame->length = (struct str){value, value ? value_size : 0};
-	} else if (strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
-		frame->codings++;
-		frame->coding = value;
-	}
-	return MHD_YES;
-}
-
-const char *exchange_read_length(struct MHD_Connection *connection, uint64_t *out)
-{
-	struct frame frame = {0};
-
-	(void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, frame_take, &frame);
-	*out = 0;
-	if (frame.hosts > 1)
-		return "Host is given more than once";
-	if (frame.lengths + frame.codings > 1)
-		return "the length of the body is given more than once";
-	if (frame.coding && strcasecmp(frame.coding, "chunked") != 0)
-		return "the only Transfer-Encoding that is known here is chunked";
-	if (frame.coding || (frame.lengths == 1 && !str_take_number(&frame.length, out)))
-		*out = UINT64_MAX;
-	return NULL;
-}
-
 char *exchange_copy_path(const char *url)
 {
 	char *path = str_dup(str_of(url));

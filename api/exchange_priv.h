@@ -89,12 +89,20 @@ void exchange_completed(void *cls, struct MHD_Connection *connection, void **slo
 void exchange_connected(void *cls, struct MHD_Connection *connection, void **slot,
 			enum MHD_ConnectionNotificationCode what);
 
+/* A request's first line, where libmicrohttpd has cut it. */
+struct exchange_line {
+	struct MHD_Connection *connection;
+	const char *method;
+	const char *url;
+	const char *version;
+};
+
 /*
  * The length of the body as the headers have it: 0 for none, UINT64_MAX where it
- * is not said. Else what makes the request ambiguous, so that a proxy in front of
- * us might see another one, or its body as the next.
+ * is not said. Else what is wrong: what makes the request ambiguous, so that a
+ * proxy in front of us might see another one, or its body as the next.
  */
-const char *exchange_read_length(struct MHD_Connection *connection, uint64_t *out);
+const char *exchange_read_frame(const struct exchange_line *line, uint64_t *out_length);
 
 /* The path of a request, as http.h has it; the caller's to free. */
 char *exchange_copy_path(const char *url);

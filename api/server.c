@@ -106,8 +106,7 @@ static struct MHD_Daemon *server_start(struct server *server, struct server_door
 		MHD_OPTION_CONNECTION_TIMEOUT, SERVER_STALL_S, MHD_OPTION_NOTIFY_COMPLETED,
 		exchange_completed, door, MHD_OPTION_NOTIFY_CONNECTION, exchange_connected, door,
 		MHD_OPTION_UNESCAPE_CALLBACK, server_keep_escapes, NULL,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 int server_listen(struct server *server, struct server_listener *listener, struct err *err)

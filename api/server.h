@@ -17,6 +17,14 @@
  * may not look for an answer before it has sent it; one that says at once that it
  * is larger gets its answer at once.
  *
+ * What a header hides, or may be read in two ways, is refused by 400 in the words
+ * of the handler, and is its connection's last request. What libmicrohttpd cannot
+ * read it refuses before anybody here is asked, and also closes: a first line or a
+ * version that is none (400, 505), a line without a colon (400), a Content-Length
+ * that is no number (400, 413), wrong chunks (400, 413), headers that are too large
+ * (414, 431). Its answer is a sentence of HTML without a Content-Type; 0.9.75 has no
+ * call and no option by which it could be another.
+ *
  * Threads: server_wake() may be called by any.
  */
 #pragma once

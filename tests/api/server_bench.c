@@ -379,9 +379,14 @@ int client_dial(const struct server_bench *bench)
 	return fd;
 }
 
+void client_say_bytes(int fd, struct str bytes)
+{
+	assert_int_equal(send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL), (ssize_t)bytes.len);
+}
+
 void client_say(int fd, const char *text)
 {
-	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	client_say_bytes(fd, str_of(text));
 }
 
 void client_get(int fd, const char *path)

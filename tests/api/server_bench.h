@@ -63,6 +63,7 @@ void server_bench_release(struct server_bench *bench);
 
 int client_dial(const struct server_bench *bench);
 void client_say(int fd, const char *text);
+void client_say_bytes(int fd, struct str bytes);
 void client_get(int fd, const char *path);
 
 /* An upload's header with more lines in it, and bytes that know where they stand. */

@@ -56,6 +56,8 @@ same "before it says any more" "$(grep -c event: "$work/watched")" 0
 refused "and is not revoked twice" 66 "no token" hearth token revoke "$id"
 holds "a page of another origin is turned away" "$(ask /v1/server.info -H 'Host: evil.example')" '^403$'
 holds "a preview's, too" "$(ask /v1/server.info -H 'Host: grt_1.preview.localhost:7460')" '^403$'
+holds "one that names no host is told so" "$(ask /v1/server.info -H 'Host:')" '"code":"InvalidArgument","message":"Host is missing"'
+holds "by the registry in its own words" "$(ask /v2/ -H 'Host:')" '"errors":\[\{"code":"UNSUPPORTED","message":"Host is missing"'
 
 # The command line asks it, too.
 holds "a command asks the daemon of its data directory" "$(hearth call server.info)" '"version":"[0-9]'
