@@ -230,10 +230,12 @@ def _(r):
 
 @check("an upload that names no digest, or none that is one, is refused")
 def _(r):
-    for query in ("", "?digest=", "?digest=sha256:x", "?digest=sha256", f"?digest={'0' * 64}", "?digest=%00"):
+    for query in ("", "?digest=", "?digest=sha256:x", "?digest=sha256", f"?digest={'0' * 64}", "?digest=%20"):
         place = r.start()
         joint = query.replace("?", "&") if "?" in place else query
         expect(r.ask("PUT", place + joint, b"x"), 400, code=("DIGEST_INVALID", "BLOB_UPLOAD_INVALID"))
+    place = r.start()
+    expect(r.ask("PUT", place + ("&" if "?" in place else "?") + "digest=%00", b"x"), 400)  # of an URL, or of a digest
     for digest in ("sha256:x", "x", f"{r.digest(b'x')}0"):
         expect(r.ask("POST", f"{r.name}/blobs/uploads/?digest={digest}", b"x"), 400, code="DIGEST_INVALID")
 
