@@ -43,10 +43,10 @@ void lookup_done(struct lookup *lookup);
 uint64_t lookup_size(const struct lookup *lookup);
 
 /*
- * The image of the command's first argument, for the platform that it asks
- * for (else the host's, or the only one that is here). The store is opened, and the caller's to
- * close. ERR_NOT_FOUND says what to do; ERR_INVALID for the beginning of a digest that fits
- * several.
+ * The image of the command's first argument, for the platform that it asks for
+ * (else the host's, or the only one that is here). The store is opened, and the
+ * caller's to close. ERR_NOT_FOUND says what to do; ERR_INVALID for the beginning
+ * of a digest that fits several.
  */
 #define LOOKUP_OPTION_PLATFORM                                                                  \
 	{                                                                                       \

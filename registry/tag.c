@@ -10,7 +10,7 @@
  * "madeOf" where the image is the gzip variant of another tag's.
  * The key is the reference, or its sha256 where LMDB would not take it whole.
  */
-#include "registry/tag.h"
+#include "registry/tag_priv.h"
 
 #include "layers/base/clock.h"
 #include "layers/digest_json.h"
@@ -18,9 +18,7 @@
 
 #include <stdio.h>
 
-#define TAG_TABLE "tags"
 #define TAG_IMAGES_MAX 100 /* platforms of one reference */
-#define TAG_ADOPT_BATCH 64 /* images whose records are put in one transaction */
 
 static struct str tag_key(struct str reference, char hashed[static DIGEST_TEXT_MAX])
 {
@@ -78,8 +76,7 @@ static int tag_read(const json_t *value, struct tag *out, struct err *err)
 	return 0;
 }
 
-/* Call fn for each image of a record; a record of ours that is wrong is ERR_CORRUPT. */
-static int tag_each_image(const json_t *record, tag_each_fn *fn, void *ctx, struct err *err)
+int tag_each_image(const json_t *record, tag_each_fn *fn, void *ctx, struct err *err)
 {
 	struct str reference = STR("");
 	struct err why = {0};
@@ -126,17 +123,23 @@ static int tag_match_one(void *ctx, struct str reference, const struct tag *tag,
 	return 0;
 }
 
-int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
-	     struct tag *out, struct err *err)
+/* Call fn for each image of a reference; 0 where there are none. */
+static int tag_each_of(struct meta *meta, struct str reference, tag_each_fn *fn, void *ctx,
+		       struct err *err)
 {
-	struct tag_match match = {.wanted = platform};
 	AUTO(json) json_t *record = NULL;
 	char hashed[DIGEST_TEXT_MAX];
 	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
 
-	if (found <= 0)
-		return found;
-	if (tag_each_image(record, tag_match_one, &match, err) < 0)
+	return found == 1 ? tag_each_image(record, fn, ctx, err) : found;
+}
+
+int tag_find(struct meta *meta, struct str reference, const struct platform *platform,
+	     struct tag *out, struct err *err)
+{
+	struct tag_match match = {.wanted = platform};
+
+	if (tag_each_of(meta, reference, tag_match_one, &match, err) < 0)
 		return -1;
 	if (match.rank == 0)
 		return 0;
@@ -144,62 +147,43 @@ int tag_find(struct meta *meta, struct str reference, const struct platform *pla
 	return 1;
 }
 
-struct tag_only {
-	struct tag first;
-	size_t count;
+/* The newest among them. */
+struct tag_newest {
+	struct tag tag;
+	size_t count; /* of all */
 };
 
-static int tag_only_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
+static int tag_newest_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
 {
-	struct tag_only *only = ctx;
+	struct tag_newest *newest = ctx;
 
 	(void)reference, (void)err; /* the shape of tag_each_fn */
-	if (only->count++ == 0)
-		only->first = *tag;
+	if (newest->count++ == 0 || tag->at_ms > newest->tag.at_ms)
+		newest->tag = *tag;
 	return 0;
 }
 
 int tag_find_only(struct meta *meta, struct str reference, struct tag *out, struct err *err)
 {
-	struct tag_only only = {0};
-	AUTO(json) json_t *record = NULL;
-	char hashed[DIGEST_TEXT_MAX];
-	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
+	struct tag_newest newest = {0};
 
-	if (found <= 0)
-		return found;
-	if (tag_each_image(record, tag_only_one, &only, err) < 0)
+	if (tag_each_of(meta, reference, tag_newest_one, &newest, err) < 0)
 		return -1;
-	if (only.count != 1)
+	if (newest.count != 1)
 		return 0;
-	*out = only.first;
+	*out = newest.tag;
 	return 1;
-}
-
-static int tag_newest_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
-{
-	struct tag_only *newest = ctx;
-
-	(void)reference, (void)err; /* the shape of tag_each_fn */
-	if (newest->count++ == 0 || tag->at_ms > newest->first.at_ms)
-		newest->first = *tag;
-	return 0;
 }
 
 int tag_find_newest(struct meta *meta, struct str reference, struct tag *out, struct err *err)
 {
-	struct tag_only newest = {0};
-	AUTO(json) json_t *record = NULL;
-	char hashed[DIGEST_TEXT_MAX];
-	int found = meta_get(meta, TAG_TABLE, tag_key(reference, hashed), &record, err);
+	struct tag_newest newest = {0};
 
-	if (found <= 0)
-		return found;
-	if (tag_each_image(record, tag_newest_one, &newest, err) < 0)
+	if (tag_each_of(meta, reference, tag_newest_one, &newest, err) < 0)
 		return -1;
 	if (newest.count == 0)
 		return 0;
-	*out = newest.first;
+	*out = newest.tag;
 	return 1;
 }
 
@@ -306,9 +290,7 @@ int tag_put_held(struct meta *meta, struct str reference, const struct tag *tag,
 	return meta_put(meta, TAG_TABLE, name, record, err);
 }
 
-/* What has a name of ours is served by it. */
-static int tag_hold(struct meta *meta, struct str reference, const struct digest *target,
-		    struct err *err)
+int tag_hold(struct meta *meta, struct str reference, const struct digest *target, struct err *err)
 {
 	struct str repository;
 	struct str tag;
@@ -450,70 +432,4 @@ int tag_each_in(struct meta *meta, struct str repository, tag_each_fn *fn, void 
 
 	(void)holding_join(repository, STR(""), prefix);
 	return meta_each(meta, TAG_TABLE, str_of(prefix), tag_walk_record, &walk, err);
-}
-
-struct tag_adoption {
-	struct meta *meta;
-	bool only_look;
-	size_t count;                /* images that are not held */
-	char last[META_KEY_MAX + 1]; /* the key of the record that was adopted last */
-};
-
-static int tag_adopt_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
-{
-	struct tag_adoption *adoption = ctx;
-	struct repository_item item;
-	struct str repository;
-	struct str name;
-	int found;
-
-	if (!holding_split(reference, &repository, &name))
-		return 0;
-	found = repository_find(adoption->meta, repository, REPOSITORY_MANIFEST, tag_digest(tag),
-				&item, err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	adoption->count++;
-	return adoption->only_look ? 0 : tag_hold(adoption->meta, reference, &tag->target, err);
-}
-
-static int tag_adopt_record(void *ctx, struct str key, const json_t *value, struct err *err)
-{
-	struct tag_adoption *adoption = ctx;
-
-	if (!adoption->only_look && adoption->count >= TAG_ADOPT_BATCH)
-		return 1;
-	(void)snprintf(adoption->last, sizeof(adoption->last), STR_FMT, STR_ARG(key));
-	return tag_each_image(value, tag_adopt_one, adoption, err);
-}
-
-/* Those behind the last record. 1 there are more, 0, -1. */
-static int tag_adopt_some(struct store *store, struct tag_adoption *adoption, struct err *err)
-{
-	AUTO(meta) struct meta *meta = NULL;
-	int more;
-
-	if (meta_begin(store, adoption->only_look ? META_READ : META_WRITE, &meta, err) < 0)
-		return -1;
-	adoption->meta = meta;
-	adoption->count = 0;
-	more = meta_each_after(meta, TAG_TABLE, STR(HOLDING_HOST "/"), str_of(adoption->last),
-			       tag_adopt_record, adoption, err);
-	if (more < 0 || adoption->only_look)
-		return more;
-	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : more;
-}
-
-int tag_adopt(struct store *store, struct err *err)
-{
-	struct tag_adoption look = {.only_look = true};
-	struct tag_adoption adoption = {.only_look = false};
-	int more = tag_adopt_some(store, &look, err);
-
-	if (more < 0 || look.count == 0)
-		return more;
-	do {
-		more = tag_adopt_some(store, &adoption, err);
-	} while (more == 1);
-	return more;
 }

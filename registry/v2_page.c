@@ -48,3 +48,22 @@ void v2_page_link(const struct v2_call *call, const struct v2_page *page, struct
 		return;
 	http_add_header(call->response, "Link", buf_str(&link));
 }
+
+int v2_page_add_name(const struct v2_call *call, struct v2_page_names *names, struct str name,
+		     struct err *err)
+{
+	names->more = names->count == names->page.max;
+	if (names->more)
+		return 1;
+	memcpy(names->last, name.ptr, name.len);
+	names->last[name.len] = '\0';
+	return buf_addf(&call->response->body, err, "%s\"%s\"", names->count++ > 0 ? "," : "",
+			names->last);
+}
+
+void v2_page_end_names(const struct v2_call *call, const struct v2_page_names *names)
+{
+	http_add_header(call->response, "Content-Type", STR("application/json"));
+	if (names->more && names->count > 0)
+		v2_page_link(call, &names->page, str_of(names->last), STR(""));
+}

@@ -7,26 +7,16 @@
 
 struct v2_tags {
 	const struct v2_call *call;
-	struct v2_page page;
-	size_t count;
-	char last[GRAMMAR_TAG_MAX + 1]; /* that is listed */
-	bool more;
+	struct v2_page_names names;
 };
 
-/* Tags need no escapes. */
 static int v2_tags_add(void *ctx, struct str name, struct err *err)
 {
 	struct v2_tags *tags = ctx;
 
 	if (name.len > GRAMMAR_TAG_MAX)
 		return 0;
-	tags->more = tags->count == tags->page.max;
-	if (tags->more)
-		return 1;
-	memcpy(tags->last, name.ptr, name.len);
-	tags->last[name.len] = '\0';
-	return buf_addf(&tags->call->response->body, err, "%s\"%s\"", tags->count++ > 0 ? "," : "",
-			tags->last);
+	return v2_page_add_name(tags->call, &tags->names, name, err);
 }
 
 static int v2_tags_list(struct v2_tags *tags, struct meta *meta, struct err *err)
@@ -36,7 +26,7 @@ static int v2_tags_list(struct v2_tags *tags, struct meta *meta, struct err *err
 
 	buf_clear(body);
 	if (buf_addf(body, err, "{\"name\":\"" STR_FMT "\",\"tags\":[", STR_ARG(repository)) < 0 ||
-	    tag_each_name(meta, repository, tags->page.last, v2_tags_add, tags, err) < 0)
+	    tag_each_name(meta, repository, tags->names.page.last, v2_tags_add, tags, err) < 0)
 		return -1;
 	return buf_add(body, STR("]}\n"), err);
 }
@@ -61,7 +51,7 @@ void v2_tags_answer(struct v2_call *call)
 	struct err err;
 	int found;
 
-	if (v2_page_read(call, &tags.page) < 0)
+	if (v2_page_read(call, &tags.names.page) < 0)
 		return;
 	found = v2_tags_read(&tags, &err);
 	if (found < 0) {
@@ -70,8 +60,6 @@ void v2_tags_answer(struct v2_call *call)
 		v2_refuse(call->response, 404, V2_NAME_UNKNOWN, "no repository " STR_FMT,
 			  STR_ARG(call->path.repository));
 	} else {
-		http_add_header(call->response, "Content-Type", STR("application/json"));
-		if (tags.more && tags.count > 0)
-			v2_page_link(call, &tags.page, str_of(tags.last), STR(""));
+		v2_page_end_names(call, &tags.names);
 	}
 }
