@@ -3,10 +3,12 @@
 #include "api/cli.h"
 #include "api/human.h"
 #include "bake/gc.h"
+#include "registry/mirror_trim.h"
 
 struct cmd_gc {
 	struct cli *cli;
-	json_t *images; /* owned: those that went, for --json */
+	json_t *images;    /* owned: those that went, for --json */
+	uint64_t mirrored; /* bytes that the mirror let go, as far as nothing else needs them */
 };
 
 static void gc_hear(void *ctx, const struct gc_event *event)
@@ -39,6 +41,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	json_set_size(value, "steps", result->steps);
 	json_set_size(value, "contexts", result->contexts);
 	json_set_size(value, "records", result->records);
+	json_set_size(value, "mirroredBytes", cmd->mirrored);
 	json_set_size(value, "blobs", collected->blobs);
 	json_set_size(value, "blobsBytes", collected->chunk_bytes);
 	json_set_size(value, "trees", collected->trees);
@@ -68,6 +71,9 @@ static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
 		gc_print_json(cmd, result);
 		return;
 	}
+	if (cmd->mirrored > 0)
+		(void)printf("%s of mirrored images %s\n", human_size(cmd->mirrored, all),
+			     cli_has(cmd->cli, "dry-run") ? "would go before" : "went");
 	(void)printf("%ju images, %ju steps, %ju blobs (%s), %ju trees (%s), %ju caches (%s)\n",
 		     (uintmax_t)result->images, (uintmax_t)result->steps,
 		     (uintmax_t)collected->blobs, human_size(collected->chunk_bytes, blobs),
@@ -134,6 +140,30 @@ static int gc_read_policy(const struct cli *cli, struct gc_policy *out, struct e
 	return unused ? gc_read_duration(unused, &out->unused_ms, err) : 0;
 }
 
+/* As a daemon would: what is above an upstream's maxBytes, and nothing where it has none. */
+static int gc_trim_mirror(struct cmd_gc *cmd, const struct gc_options *options, struct err *err)
+{
+	const struct config *config = &cmd->cli->config;
+	auto_free struct mirror_upstream_spec *upstreams =
+		calloc(config->upstream_count + 1, sizeof(*upstreams));
+	const struct mirror_trim_spec spec = {
+		.store = options->store,
+		.upstreams = upstreams,
+		.upstream_count = config->upstream_count,
+		.dry_run = options->dry_run,
+		.cancel = options->cancel,
+	};
+
+	if (!upstreams)
+		abort();
+	for (size_t i = 0; i < config->upstream_count; i++)
+		upstreams[i] = (struct mirror_upstream_spec){
+			.host = str_of(config->upstreams[i].host),
+			.max_bytes = config->upstreams[i].max_bytes,
+		};
+	return mirror_trim_store(&spec, &cmd->mirrored, err);
+}
+
 static int run(struct cli *cli, struct err *err)
 {
 	AUTO(json) json_t *images = json_array();
@@ -152,7 +182,8 @@ static int run(struct cli *cli, struct err *err)
 		return err_ctx(err, "gc");
 	found = cli_find_store(cli, &store, err);
 	options.store = store;
-	if (found < 0 || (found == 1 && gc_run(&options, &result, err) < 0))
+	if (found < 0 || (found == 1 && (gc_trim_mirror(&cmd, &options, err) < 0 ||
+					 gc_run(&options, &result, err) < 0)))
 		return err_ctx(err, "gc");
 	gc_print(&cmd, &result);
 	return 0;
@@ -183,6 +214,9 @@ const struct cli_command cli_gc = {
 		"never goes, and where that is too much gc says how much is missing; hearth rm\n"
 		"takes a tag away. Only --keep takes it, from an agent's older versions: those\n"
 		"with an open session stay, and so does the newest image.\n"
+		"\n"
+		"Of a mirrored registry goes what is above its maxBytes in the configuration,\n"
+		"what was used longest ago first; a daemon does this by itself.\n"
 		"\n"
 		"A SIZE is a number of bytes, or has a unit: 500M, 20GB, 20Gi. A DURATION has a\n"
 		"unit: 90m, 36h, 30d, 4w. What no option says, the configuration's gc says.\n",

@@ -7,12 +7,13 @@
  * What is being read is pinned, and stays. A blob that comes is none of these
  * before it is whole, and then it is the youngest.
  */
-#include "registry/mirror_priv.h"
+#include "registry/mirror_trim.h"
 
 #include "layers/base/array.h"
 #include "layers/base/clock.h"
 #include "layers/digest_set.h"
 #include "layers/use.h"
+#include "registry/mirror_priv.h"
 #include "registry/repository.h"
 
 #define TRIM_LOW_PERCENT 90
@@ -29,8 +30,11 @@ struct trim_item {
 };
 
 struct trim {
-	struct mirror *mirror;
-	const struct mirror_upstream *upstream;
+	struct store *store;
+	struct mirror *mirror; /* what it gives away stays; or NULL */
+	const char *host;      /* the upstream's name */
+	uint64_t max_bytes;
+	bool dry_run;
 	struct trim_item *items; /* owned; each blob once */
 	size_t count;
 	uint64_t bytes; /* of them */
@@ -48,10 +52,10 @@ static void auto_trim_release(struct trim *slot)
 static bool mirror_trim_is_its(const struct trim *trim, struct str repository,
 			       const struct repository_item *item)
 {
-	size_t len = strlen(trim->upstream->host);
+	size_t len = strlen(trim->host);
 
 	return item->source == REPOSITORY_MIRRORED && repository.len > len &&
-	       repository.ptr[len] == '/' && str_starts(repository, str_of(trim->upstream->host));
+	       repository.ptr[len] == '/' && str_starts(repository, str_of(trim->host));
 }
 
 static int mirror_trim_count(void *ctx, struct str repository, const struct repository_item *item,
@@ -77,7 +81,7 @@ static int mirror_trim_read(struct trim *trim, struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
 
-	if (meta_begin(trim->mirror->options.store, META_READ, &meta, err) < 0)
+	if (meta_begin(trim->store, META_READ, &meta, err) < 0)
 		return -1;
 	return repository_each(meta, mirror_trim_count, trim, err);
 }
@@ -97,7 +101,7 @@ static int mirror_trim_sort(struct trim *trim, struct err *err)
 		struct trim_item *item = &trim->items[i];
 		int64_t used_ms = 0;
 
-		if (use_find(trim->mirror->options.store, &item->blob, &used_ms, err) < 0)
+		if (use_find(trim->store, &item->blob, &used_ms, err) < 0)
 			return -1;
 		if (used_ms > item->used_ms)
 			item->used_ms = used_ms;
@@ -110,12 +114,12 @@ static int mirror_trim_sort(struct trim *trim, struct err *err)
 /* Which of them go, so that the rest is below the low mark. */
 static int mirror_trim_choose(struct trim *trim, uint64_t *out_bytes, struct err *err)
 {
-	uint64_t low = trim->upstream->max_bytes / 100 * TRIM_LOW_PERCENT;
+	uint64_t low = trim->max_bytes / 100 * TRIM_LOW_PERCENT;
 
 	for (size_t i = 0; i < trim->count && trim->bytes > low; i++) {
 		const struct trim_item *item = &trim->items[i];
 
-		if (mirror_is_pinned(trim->mirror, &item->blob))
+		if (trim->mirror && mirror_is_pinned(trim->mirror, &item->blob))
 			continue;
 		if (digest_set_add(&trim->gone, &item->blob, err) < 0)
 			return -1;
@@ -160,7 +164,7 @@ static int mirror_trim_find(void *ctx, struct str repository, const struct repos
 /* Remove some. 1 there may be more, 0 none is left, -1. */
 static int mirror_trim_remove_some(struct trim *trim, struct err *err)
 {
-	struct store *store = trim->mirror->options.store;
+	struct store *store = trim->store;
 	auto_free struct trim_batch *batch = calloc(1, sizeof(*batch));
 	AUTO(meta) struct meta *meta = NULL;
 
@@ -183,32 +187,45 @@ static int mirror_trim_remove_some(struct trim *trim, struct err *err)
 	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : 1;
 }
 
+static int mirror_trim_run(struct trim *trim, const struct cancel *cancel, uint64_t *out_bytes,
+			   struct err *err)
+{
+	int more = 1;
+
+	if (mirror_trim_read(trim, err) < 0)
+		return -1;
+	if (trim->bytes <= trim->max_bytes || trim->max_bytes == 0)
+		return 0;
+	if (mirror_trim_sort(trim, err) < 0 || mirror_trim_choose(trim, out_bytes, err) < 0)
+		return -1;
+	while (more == 1 && !trim->dry_run) {
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		more = mirror_trim_remove_some(trim, err);
+	}
+	return more < 0 ? -1 : 0;
+}
+
 static int mirror_trim_upstream(struct mirror *mirror, struct mirror_upstream *upstream,
 				const struct cancel *cancel, uint64_t *out_bytes, struct err *err)
 {
-	AUTO(trim) struct trim trim = {.mirror = mirror, .upstream = upstream};
-	uint64_t fetched = atomic_load(&upstream->counts.fetched);
-	int more = 1;
+	AUTO(trim)
+	struct trim trim = {.store = mirror->options.store,
+			    .mirror = mirror,
+			    .host = upstream->host,
+			    .max_bytes = upstream->max_bytes};
+	struct mirror_counts *counts = &upstream->counts;
+	uint64_t fetched = atomic_load(&counts->fetched);
 
-	if (mirror_trim_read(&trim, err) < 0)
+	if (mirror_trim_run(&trim, cancel, out_bytes, err) < 0)
 		return -1;
-	atomic_store(&upstream->counts.held, trim.bytes);
-	atomic_store(&upstream->counts.fetched_then, fetched);
-	if (trim.bytes <= upstream->max_bytes || upstream->max_bytes == 0)
-		return 0;
-	if (mirror_trim_sort(&trim, err) < 0 || mirror_trim_choose(&trim, out_bytes, err) < 0)
-		return -1;
-	while (more == 1) {
-		if (cancel_check(cancel, err) < 0)
-			return -1;
-		more = mirror_trim_remove_some(&trim, err);
-	}
-	atomic_store(&upstream->counts.held, trim.bytes);
-	return more;
+	atomic_store(&counts->held, trim.bytes);
+	atomic_store(&counts->fetched_then, fetched);
+	return 0;
 }
 
 /* What upstreams said long ago, and nobody has asked since. */
-static int mirror_trim_records(struct mirror *mirror, const struct cancel *cancel, struct err *err)
+static int mirror_trim_records(struct store *store, const struct cancel *cancel, struct err *err)
 {
 	int64_t before_ms = clock_now_ms() - TRIM_RECORD_MS;
 	int gone = TRIM_BATCH;
@@ -216,8 +233,7 @@ static int mirror_trim_records(struct mirror *mirror, const struct cancel *cance
 	while (gone == TRIM_BATCH) {
 		AUTO(meta) struct meta *meta = NULL;
 
-		if (cancel_check(cancel, err) < 0 ||
-		    meta_begin(mirror->options.store, META_WRITE, &meta, err) < 0)
+		if (cancel_check(cancel, err) < 0 || meta_begin(store, META_WRITE, &meta, err) < 0)
 			return -1;
 		gone = mirror_record_forget(meta, before_ms, TRIM_BATCH, err);
 		if (gone < 0 || (gone > 0 && meta_commit(steal_ptr(&meta), err) < 0))
@@ -236,7 +252,37 @@ int mirror_trim(struct mirror *mirror, const struct cancel *cancel, uint64_t *ou
 		if (mirror_trim_upstream(mirror, upstream, cancel, out_bytes, err) < 0)
 			return err_ctx(err, "mirror of %s", upstream->host);
 	}
-	return mirror_trim_records(mirror, cancel, err);
+	return mirror_trim_records(mirror->options.store, cancel, err);
+}
+
+static int mirror_trim_store_of(const struct mirror_trim_spec *spec,
+				const struct mirror_upstream_spec *upstream, uint64_t *out_bytes,
+				struct err *err)
+{
+	char host[URL_HOST_MAX];
+	AUTO(trim)
+	struct trim trim = {.store = spec->store,
+			    .host = host,
+			    .max_bytes = upstream->max_bytes,
+			    .dry_run = spec->dry_run};
+
+	if (upstream->max_bytes == 0)
+		return 0;
+	if (mirror_host_name(upstream->host, host, err) < 0)
+		return -1;
+	return mirror_trim_run(&trim, spec->cancel, out_bytes, err);
+}
+
+int mirror_trim_store(const struct mirror_trim_spec *spec, uint64_t *out_bytes, struct err *err)
+{
+	*out_bytes = 0;
+	for (size_t i = 0; i < spec->upstream_count; i++) {
+		const struct mirror_upstream_spec *upstream = &spec->upstreams[i];
+
+		if (mirror_trim_store_of(spec, upstream, out_bytes, err) < 0)
+			return err_ctx(err, "mirror of " STR_FMT, STR_ARG(upstream->host));
+	}
+	return spec->dry_run ? 0 : mirror_trim_records(spec->store, spec->cancel, err);
 }
 
 bool mirror_may_be_over(const struct mirror *mirror)

@@ -4,36 +4,12 @@
 #include "layers/base/clock.h"
 #include "registry/retry_priv.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 #define UPSTREAM_FAILURES_MAX 3u  /* that are borne before it is left alone */
 #define UPSTREAM_BACK_OFF_MS 1000 /* then so long, and twice as long after each more */
 #define UPSTREAM_BACK_OFF_MAX_MS 30000
 #define UPSTREAM_PROBE_MS 5000 /* for the one that finds out whether it is well again */
-
-/* Docker's own names for its hub are one registry. */
-static bool mirror_upstream_host_is_hub(const char *host)
-{
-	return strcmp(host, "docker.io") == 0 || strcmp(host, "index.docker.io") == 0 ||
-	       strcmp(host, "registry-1.docker.io") == 0;
-}
-
-int mirror_host_name(struct str text, char out[static URL_HOST_MAX], struct err *err)
-{
-	static const struct str https = STR(":443");
-
-	if (text.len > https.len && str_equal(str_skip(text, text.len - https.len), https))
-		text.len -= https.len;
-	if (text.len == 0 || text.len >= URL_HOST_MAX || memchr(text.ptr, '/', text.len))
-		return err_set(err, ERR_INVALID, "expected the name of a registry's host");
-	for (size_t i = 0; i < text.len; i++)
-		out[i] = (char)tolower((unsigned char)text.ptr[i]);
-	out[text.len] = '\0';
-	if (mirror_upstream_host_is_hub(out))
-		(void)snprintf(out, URL_HOST_MAX, "docker.io");
-	return 0;
-}
 
 int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_upstream_spec *spec,
 			 struct err *err)
@@ -52,7 +28,7 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	};
 	if (mirror_host_name(spec->host, upstream->host, err) < 0)
 		return -1;
-	upstream->is_hub = mirror_upstream_host_is_hub(upstream->host);
+	upstream->is_hub = mirror_host_is_hub(upstream->host);
 	(void)str_cut(&rest, '/', &host);
 	if (host.len == 0 || host.len >= sizeof(upstream->place) ||
 	    rest.len + 1 >= sizeof(upstream->prefix))

@@ -146,5 +146,10 @@ same "the other is here still" "$(get "/v2/small.example/other-2/blobs/$(cat "$w
 same "without being fetched again" "$(requests 'GET /v2/other-2/blobs/')" 1
 stop_daemon
 check "the store is whole" hearth fsck
+jq '.mirror.upstreams["small.example"].maxBytes = 1000000' "$work/mirror.json" >"$work/less.json"
+collect() { HEARTH_CONFIG=$work/less.json hearth gc --json "$@"; }
+same "gc tells what of a mirror's images would go" "$(collect --dry-run | jq '.mirroredBytes > 8000000')" true
+same "and by hand they go as well" "$(collect | jq '.mirroredBytes > 8000000 and .blobs > 0')" true
+same "once" "$(collect | jq .mirroredBytes)" 0
 nothing_left "nothing is left of it"
 finish

@@ -3,6 +3,7 @@
 #include "layers/base/clock.h"
 #include "layers/use.h"
 #include "registry/mirror.h"
+#include "registry/mirror_trim.h"
 #include "registry/repository.h"
 #include "tests/registry/mirror_bench.h"
 
@@ -92,6 +93,35 @@ static void what_was_used_longest_ago_goes_first(void **state)
 		mirror_bench_status(bench, mirror_bench_path("blobs", bench->blob_name, path)),
 		200);
 	assert_true(holds(bench, REPOSITORY_BLOB, bench->blob_name));
+}
+
+static void a_program_that_mirrors_nothing_trims_as_well(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_upstream_spec upstreams[] = {{.host = STR("other.example"), .max_bytes = 1},
+						   {.host = STR(BENCH_UP ":443")}};
+	struct mirror_trim_spec spec = {
+		.store = bench->fixture->store, .upstreams = upstreams, .upstream_count = 2};
+	uint64_t bytes = 42;
+	struct err err = {0};
+
+	mirror_bench_open(bench, upstream_serves, NULL);
+	fetch_image(bench);
+	use_tag(bench);
+	mirror_close(bench->mirror);
+	bench->mirror = NULL;
+	check_ok(mirror_trim_store(&spec, &bytes, &err), &err);
+	assert_int_equal(bytes, 0);
+	upstreams[1].max_bytes = BENCH_BLOB_SIZE;
+	spec.dry_run = true;
+	check_ok(mirror_trim_store(&spec, &bytes, &err), &err);
+	assert_int_equal(bytes, BENCH_BLOB_SIZE);
+	assert_true(holds(bench, REPOSITORY_BLOB, bench->blob_name));
+	spec.dry_run = false;
+	check_ok(mirror_trim_store(&spec, &bytes, &err), &err);
+	assert_int_equal(bytes, BENCH_BLOB_SIZE);
+	assert_false(holds(bench, REPOSITORY_BLOB, bench->blob_name));
+	assert_true(holds(bench, REPOSITORY_MANIFEST, bench->manifest_name));
 }
 
 static void what_is_being_read_stays(void **state)
@@ -348,6 +378,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(below_its_size_nothing_goes),
 		TEST(what_was_used_longest_ago_goes_first),
+		TEST(a_program_that_mirrors_nothing_trims_as_well),
 		TEST(what_is_being_read_stays),
 		TEST(without_a_limit_all_stays),
 		TEST(old_words_go_but_for_tags_of_what_is_here),
