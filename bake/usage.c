@@ -92,7 +92,7 @@ static int reading_find_diff_id(const struct usage_reading *reading, const struc
 						: NULL;
 
 	if (!made)
-		return proof_find(reading->meta, blob, out, err);
+		return proof_find(reading->meta, blob, DIGEST_SHA256, out, err);
 	*out = made->diff_id;
 	return 1;
 }

@@ -2,6 +2,7 @@
 /* collect_trees.c - trees that nothing leads to. */
 #include "layers/base/array.h"
 #include "layers/collect_priv.h"
+#include "layers/proof.h"
 #include "layers/trash_priv.h"
 #include "layers/tree_priv.h"
 
@@ -66,11 +67,22 @@ static int collect_orphans(struct collector *collector, const struct orphans *or
 	return 0;
 }
 
+/* A layer's tar stays with it where the image's config has another name for that, too. */
+static int collect_keep_tar(void *ctx, const struct digest *blob, const struct digest *diff_id,
+			    struct err *err)
+{
+	struct collector *collector = ctx;
+
+	return collect_keeps(collector, blob) ? collect_keep(collector, diff_id, err) : 0;
+}
+
 int collect_trees(struct collector *collector, struct err *err)
 {
 	struct orphans orphans = {.collector = collector};
-	int result = tree_each(collector->snapshot, orphans_consider, &orphans, err);
+	int result = proof_each(collector->snapshot, collect_keep_tar, collector, err);
 
+	if (result == 0)
+		result = tree_each(collector->snapshot, orphans_consider, &orphans, err);
 	if (result == 0)
 		result = collect_orphans(collector, &orphans, err);
 	free(orphans.at);

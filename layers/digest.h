@@ -5,7 +5,8 @@
  * A digest is the only name that a blob, a layer or a manifest has inside this
  * program. Tags and paths are turned into digests at the edge (registry/,
  * bake/spec.c) and never travel further in. Everything that we name ourselves
- * is sha256; sha512 is spoken to clients that ask for it.
+ * is sha256; a sha512 is what somebody else calls a thing, which is then found
+ * by both.
  *
  * Format: OCI image-spec 1.1, descriptor.md, "Digests".
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proof.c - table `tars`: blob digest -> v, diffId: of the tar that was inflated
- * from it.
+ * from it, diffIdSha512: of the same, where somebody asked for that.
  */
 #include "layers/proof.h"
 
@@ -10,7 +10,13 @@
 
 #define PROOF_TABLE "tars"
 
-int proof_find(struct meta *meta, const struct digest *blob, struct digest *out, struct err *err)
+static const char *const proof_members[] = {
+	[DIGEST_SHA256] = "diffId",
+	[DIGEST_SHA512] = "diffIdSha512",
+};
+
+int proof_find(struct meta *meta, const struct digest *blob, enum digest_algorithm algorithm,
+	       struct digest *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
 	char key[DIGEST_TEXT_MAX];
@@ -18,24 +24,26 @@ int proof_find(struct meta *meta, const struct digest *blob, struct digest *out,
 
 	if (found <= 0)
 		return found;
-	if (digest_json_need(record, key, "diffId", out, err) < 0)
-		return -1;
-	return 1;
+	if (algorithm != DIGEST_SHA256 && !json_object_get(record, proof_members[algorithm]))
+		return 0;
+	return digest_json_need(record, key, proof_members[algorithm], out, err) < 0 ? -1 : 1;
 }
 
 int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
 	      struct err *err)
 {
+	const char *member = proof_members[diff_id->algorithm];
 	AUTO(json) json_t *record = NULL;
 	char key[DIGEST_TEXT_MAX];
-	char text[DIGEST_TEXT_MAX];
-	int found;
+	int found = meta_get(meta, PROOF_TABLE, str_of(digest_format(blob, key)), &record, err);
 
-	digest_format(blob, key);
-	found = meta_has(meta, PROOF_TABLE, str_of(key), err);
-	if (found != 0)
-		return found < 0 ? -1 : 0;
-	record = json_pack("{s:i, s:s}", "v", 1, "diffId", digest_format(diff_id, text));
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		record = json_pack("{s:i}", "v", 1);
+	if (json_object_get(record, member))
+		return 0;
+	digest_json_set(record, member, diff_id);
 	return meta_put(meta, PROOF_TABLE, str_of(key), record, err);
 }
 

@@ -4,20 +4,24 @@
  *
  * A blob inflates to one tar for ever, so such a record stays right whatever
  * else is lost. It says which tree belongs to a blob: without it a hostile
- * config could claim one layer's tree for another layer's blob.
+ * config could claim one layer's tree for another layer's blob. A tree is known
+ * by its tar's sha256; where a config names the tar by a sha512, the record has
+ * that, too.
  */
 #pragma once
 
 #include "layers/digest.h"
 #include "layers/meta.h"
 
-/* 1 and the diff id, 0 nobody has looked, -1. */
-int proof_find(struct meta *meta, const struct digest *blob, struct digest *out, struct err *err)
-	MUST_CHECK;
+/* 1 and the diff id by this algorithm, 0 nobody has looked, -1. */
+int proof_find(struct meta *meta, const struct digest *blob, enum digest_algorithm algorithm,
+	       struct digest *out, struct err *err) MUST_CHECK;
+
+/* The sha256 comes first; another is put beside it. */
 int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
 	      struct err *err) MUST_CHECK;
 
-/* Every record, until fn returns non-zero, which is returned. */
+/* Every record, with the sha256, until fn returns non-zero, which is returned. */
 typedef int proof_each_fn(void *ctx, const struct digest *blob, const struct digest *diff_id,
 			  struct err *err);
 int proof_each(struct meta *meta, proof_each_fn *fn, void *ctx, struct err *err) MUST_CHECK;

@@ -43,7 +43,9 @@ struct receive {
 	struct receive_task inflater;
 	struct receive_task unpacker;
 	struct sink plain; /* of the inflater: hashes and passes on */
-	struct hasher diff_id;
+	struct hasher tar;
+	struct hasher other;   /* of the tar, for a diff id that is no sha256 */
+	struct digest diff_id; /* the sha256, once all has come */
 	uint64_t tar_size;
 	uint64_t behind;
 };
@@ -78,7 +80,9 @@ static int receive_take_plain(struct sink *sink, struct str bytes, struct err *e
 	if (cancel_check(receive->spec.cancel, err) < 0 ||
 	    cancel_check(receive->spec.cancel_too, err) < 0)
 		return -1;
-	hasher_add(&receive->diff_id, bytes);
+	hasher_add(&receive->tar, bytes);
+	if (receive->other.md)
+		hasher_add(&receive->other, bytes);
 	receive->tar_size += bytes.len;
 	if (receive->treefd < 0)
 		return 0;
@@ -160,10 +164,12 @@ static void receive_join(struct receive_task *task)
 	task->running = false;
 }
 
-/* A place for the tree, unless it is there already. */
+/* A place for the tree, unless it is known to be there already. */
 static int receive_stage(struct receive *receive, struct err *err)
 {
-	int held = tree_find(receive->store, &receive->spec.diff_id, err);
+	const struct digest *diff_id = &receive->spec.diff_id;
+	int held =
+		diff_id->algorithm == DIGEST_SHA256 ? tree_find(receive->store, diff_id, err) : 0;
 
 	if (held != 0)
 		return held < 0 ? -1 : 0;
@@ -191,7 +197,9 @@ static struct receive *receive_new(struct store *store, const struct receive_spe
 	receive->staging = STAGING_INIT;
 	receive->treefd = -1;
 	receive->plain.write = receive_take_plain;
-	hasher_init(&receive->diff_id);
+	hasher_init(&receive->tar);
+	if (spec->diff_id.algorithm != DIGEST_SHA256)
+		hasher_init_as(&receive->other, spec->diff_id.algorithm);
 	return receive;
 }
 
@@ -242,44 +250,48 @@ static int receive_compare(const struct receive_spec *spec, const struct digest 
 		       digest_format(found, have), digest_format(&spec->diff_id, want));
 }
 
-static int receive_check_diff_id(const struct receive_spec *spec, struct hasher *hasher,
-				 struct err *err)
+static int receive_check_diff_id(struct receive *receive, struct err *err)
 {
 	struct digest found;
 
-	hasher_final(hasher, &found);
-	return receive_compare(spec, &found, err);
+	hasher_final(&receive->tar, &receive->diff_id);
+	found = receive->diff_id;
+	if (receive->other.md)
+		hasher_final(&receive->other, &found);
+	return receive_compare(&receive->spec, &found, err);
 }
 
-int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
+int receive_is_proven(struct store *store, const struct receive_spec *spec, struct digest *out,
+		      struct err *err)
 {
 	AUTO(meta) struct meta *meta = NULL;
-	struct digest diff_id;
-	int found;
+	struct digest found;
+	int known;
 
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = proof_find(meta, &spec->blob, &diff_id, err);
-	if (found == 1 && receive_compare(spec, &diff_id, err) < 0)
+	known = proof_find(meta, &spec->blob, spec->diff_id.algorithm, &found, err);
+	if (known == 1 && receive_compare(spec, &found, err) < 0)
 		return -1;
-	return found;
+	return known == 1 ? proof_find(meta, &spec->blob, DIGEST_SHA256, out, err) : known;
 }
 
 /* All is verified: record the tree, if we made it, and the blob's diff id. */
 static int receive_record(struct receive *receive, struct err *err)
 {
 	const struct receive_spec *spec = &receive->spec;
+	const struct digest *diff_id = &receive->diff_id;
 	auto_close int hold = -1;
 	AUTO(meta) struct meta *meta = NULL;
 	bool ours = receive->treefd >= 0;
 
 	if (ours)
-		hold = tree_place(receive->store, &spec->diff_id, receive->staging.fd, TREE_NAME,
-				  err);
+		hold = tree_place(receive->store, diff_id, receive->staging.fd, TREE_NAME, err);
 	if (ours && hold < 0)
 		return -1;
 	if (meta_begin(receive->store, META_WRITE, &meta, err) < 0 ||
-	    (ours && tree_record(meta, receive->store, &spec->diff_id, err) < 0) ||
+	    (ours && tree_record(meta, receive->store, diff_id, err) < 0) ||
+	    proof_put(meta, &spec->blob, diff_id, err) < 0 ||
 	    proof_put(meta, &spec->blob, &spec->diff_id, err) < 0)
 		return -1;
 	return meta_commit(steal_ptr(&meta), err);
@@ -308,7 +320,7 @@ static int receive_judge(struct receive *receive, struct err *err)
 			return -1;
 		}
 	}
-	return receive_check_diff_id(&receive->spec, &receive->diff_id, err);
+	return receive_check_diff_id(receive, err);
 }
 
 int receive_finish(struct receive *receive, struct err *err)
@@ -362,7 +374,8 @@ void receive_close(struct receive *receive)
 	blob_writer_close(receive->blob);
 	auto_close_release(&receive->treefd);
 	staging_close(&receive->staging);
-	hasher_done(&receive->diff_id);
+	hasher_done(&receive->tar);
+	hasher_done(&receive->other);
 	free(receive);
 }
 
@@ -383,7 +396,7 @@ static int receive_read_stored(struct receive *receive, struct err *err)
 		*err = receive->unpacker.err;
 		return -1;
 	}
-	return receive_check_diff_id(&receive->spec, &receive->diff_id, err);
+	return receive_check_diff_id(receive, err);
 }
 
 int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)

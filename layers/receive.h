@@ -25,7 +25,7 @@
 struct receive_spec {
 	struct digest blob;    /* what the manifest names */
 	uint64_t size;         /* bytes, by the manifest's descriptor */
-	struct digest diff_id; /* by the image's config */
+	struct digest diff_id; /* by the image's config; the tree has the sha256's name */
 	struct unpack_limits limits;
 	const struct cancel *cancel;     /* NULL for none */
 	const struct cancel *cancel_too; /* of the work that this is a part of; NULL for none */
@@ -56,11 +56,12 @@ bool receive_is_swollen(const struct receive_report *report);
 void receive_close(struct receive *receive);
 
 /*
- * Whether the blob is known to inflate to the tar of diff_id: 1 it is, 0 it was
- * never inflated here, -1 with ERR_CORRUPT when it inflates to another.
+ * Whether the blob, by its sha256, is known to inflate to the tar of diff_id: 1
+ * it is, and *out the tar's sha256; 0 nobody has looked; -1 with ERR_CORRUPT
+ * when it inflates to another.
  */
-int receive_is_proven(struct store *store, const struct receive_spec *spec, struct err *err)
-	MUST_CHECK;
+int receive_is_proven(struct store *store, const struct receive_spec *spec, struct digest *out,
+		      struct err *err) MUST_CHECK;
 
 /*
  * Make the tree of a layer whose blob is in the store already (it was lost, or

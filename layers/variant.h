@@ -41,7 +41,7 @@ int variant_sweep(struct store *store, struct err *err) MUST_CHECK;
 /* A layer that the store has. */
 struct variant_source {
 	struct digest blob;
-	struct digest diff_id;
+	struct digest diff_id;       /* of a sha512 no variant is found again */
 	uint64_t size;               /* bytes of the blob */
 	uint64_t max_bytes;          /* of the tar: more is ERR_LIMIT */
 	const struct cancel *cancel; /* NULL for none */

@@ -9,7 +9,8 @@ struct variant_pipe {
 	struct sink sink;
 	struct layer_writer *writer;
 	const struct cancel *cancel;
-	bool frames; /* each piece was a chunk, and becomes one again */
+	bool frames;         /* each piece was a chunk, and becomes one again */
+	struct hasher other; /* of the tar, for a diff id that is no sha256 */
 };
 
 static int variant_pass(struct sink *sink, struct str bytes, struct err *err)
@@ -19,6 +20,8 @@ static int variant_pass(struct sink *sink, struct str bytes, struct err *err)
 
 	if (cancel_check(pipe->cancel, err) < 0 || to->write(to, bytes, err) < 0)
 		return -1;
+	if (pipe->other.md)
+		hasher_add(&pipe->other, bytes);
 	return pipe->frames ? layer_writer_cut(pipe->writer, err) : 0;
 }
 
@@ -58,6 +61,21 @@ static int variant_check(const struct variant_source *source, const struct diges
 		       digest_format(&source->diff_id, want));
 }
 
+/* All of the layer through the pipe, whose tar is the one of the diff id. */
+static int variant_pump(struct store *store, const struct variant_source *source,
+			struct variant_pipe *pipe, struct layer_info *out, struct err *err)
+{
+	struct digest found;
+
+	if (layer_read(store, &source->blob, source->max_bytes, &pipe->sink, err) < 0 ||
+	    layer_writer_finish(pipe->writer, out, err) < 0)
+		return -1;
+	found = out->diff_id;
+	if (pipe->other.md)
+		hasher_final(&pipe->other, &found);
+	return variant_check(source, &found, err);
+}
+
 static int variant_convert(struct store *store, const struct variant_source *source, bool frames,
 			   enum layer_codec codec, struct variant *out, struct err *err)
 {
@@ -66,17 +84,20 @@ static int variant_convert(struct store *store, const struct variant_source *sou
 	AUTO(meta) struct meta *meta = NULL;
 	struct layer_info info;
 	struct variant variant;
+	int result;
 
 	if (layer_writer_open(store, codec, &writer, err) < 0)
 		return -1;
 	pipe.writer = writer;
-	if (layer_read(store, &source->blob, source->max_bytes, &pipe.sink, err) < 0 ||
-	    layer_writer_finish(writer, &info, err) < 0 ||
-	    variant_check(source, &info.diff_id, err) < 0)
+	if (source->diff_id.algorithm != DIGEST_SHA256)
+		hasher_init_as(&pipe.other, source->diff_id.algorithm);
+	result = variant_pump(store, source, &pipe, &info, err);
+	hasher_done(&pipe.other);
+	if (result < 0)
 		return -1;
 	variant = (struct variant){info.blob, info.blob_size};
 	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
-	    variant_put(meta, &source->diff_id, codec, &variant, err) < 0 ||
+	    variant_put(meta, &info.diff_id, codec, &variant, err) < 0 ||
 	    meta_commit(steal_ptr(&meta), err) < 0)
 		return -1;
 	*out = variant;
@@ -88,7 +109,7 @@ int variant_make(struct store *store, const struct variant_source *source, enum 
 {
 	AUTO(meta) struct meta *meta = NULL;
 	struct variant_look look;
-	int found;
+	int found = 0;
 
 	if (variant_look(store, &source->blob, &look, err) < 0)
 		return -1;
@@ -98,7 +119,8 @@ int variant_make(struct store *store, const struct variant_source *source, enum 
 	}
 	if (meta_begin(store, META_READ, &meta, err) < 0)
 		return -1;
-	found = variant_find(store, meta, &source->diff_id, codec, out, err);
+	if (source->diff_id.algorithm == DIGEST_SHA256)
+		found = variant_find(store, meta, &source->diff_id, codec, out, err);
 	meta_abort(steal_ptr(&meta)); /* converting waits for disks */
 	if (found != 0)
 		return found < 0 ? -1 : 0;

@@ -396,6 +396,31 @@ static void a_tree_that_is_held_or_leased_is_not_removed(void **state)
 	assert_int_equal(collect(fixture->store, NULL, false).trees, 2);
 }
 
+static void prove(struct store *store, const struct digest *blob, const struct digest *diff_id)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct err err = {0};
+
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	check_ok(proof_put(meta, blob, diff_id, &err), &err);
+	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+/* A config may name it by a sha512, which no tree has. */
+static void the_tree_of_a_blob_that_stays_stays(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct digest blobs[] = {put(fixture->store, "kept"), put(fixture->store, "lost")};
+	struct digest kept = make_tree(fixture->store, "the tar of kept");
+	struct digest lost = make_tree(fixture->store, "the tar of lost");
+
+	prove(fixture->store, &blobs[0], &kept);
+	prove(fixture->store, &blobs[1], &lost);
+	assert_int_equal(collect(fixture->store, &blobs[0], false).trees, 1);
+	assert_true(has_tree(fixture->store, &kept));
+	assert_false(has_tree(fixture->store, &lost));
+}
+
 static void a_proof_goes_with_its_blob(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -404,19 +429,15 @@ static void a_proof_goes_with_its_blob(void **state)
 	struct err err = {0};
 
 	digest_of(STR("tar"), &diff_id);
-	for (size_t i = 0; i < 2; i++) {
-		AUTO(meta) struct meta *meta = NULL;
-
-		check_ok(meta_begin(fixture->store, META_WRITE, &meta, &err), &err);
-		check_ok(proof_put(meta, &blobs[i], &diff_id, &err), &err);
-		check_ok(meta_commit(steal_ptr(&meta), &err), &err);
-	}
+	for (size_t i = 0; i < 2; i++)
+		prove(fixture->store, &blobs[i], &diff_id);
 	(void)collect(fixture->store, &blobs[0], false);
 	for (size_t i = 0; i < 2; i++) {
 		AUTO(meta) struct meta *meta = NULL;
 
 		check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
-		assert_int_equal(proof_find(meta, &blobs[i], &diff_id, &err), i == 0);
+		assert_int_equal(proof_find(meta, &blobs[i], DIGEST_SHA256, &diff_id, &err),
+				 i == 0);
 	}
 }
 
@@ -506,6 +527,7 @@ int main(void)
 		STORE_TEST(two_collectors_take_turns),
 		STORE_TEST(chunks_of_an_open_writer_stay),
 		STORE_TEST(trees_of_layers_that_stay_stay),
+		STORE_TEST(the_tree_of_a_blob_that_stays_stays),
 		STORE_TEST(a_tree_that_is_held_or_leased_is_not_removed),
 		STORE_TEST(a_proof_goes_with_its_blob),
 		STORE_TEST(the_names_of_what_went_go_too),

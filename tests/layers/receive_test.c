@@ -392,6 +392,58 @@ static void a_layer_of_ours_becomes_the_same_tree(void **state)
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
+/* By another algorithm, blob and tar are called otherwise, and are the same. */
+static void sample_name_long(struct sample *sample)
+{
+	AUTO(hasher) struct hasher hasher = {0};
+
+	hasher_init_as(&hasher, DIGEST_SHA512);
+	hasher_add(&hasher, buf_str(&sample->packed));
+	hasher_final(&hasher, &sample->spec.blob);
+	hasher_add(&hasher, buf_str(&sample->tar.bytes));
+	hasher_final(&hasher, &sample->spec.diff_id);
+}
+
+static void a_layer_is_received_by_its_sha512(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct sample sample;
+	struct receive_spec own;
+	struct digest found;
+	struct err err = {0};
+
+	sample_init(&sample, NULL);
+	own = sample.spec;
+	sample_name_long(&sample);
+	check_ok(receive_all(fixture->store, &sample, 50000, &err), &err);
+	assert_int_equal(blob_find_id(fixture->store, &sample.spec.blob, &found, &err), 1);
+	assert_true(digest_equal(&found, &own.blob));
+	own.diff_id = sample.spec.diff_id;
+	assert_int_equal(receive_is_proven(fixture->store, &own, &found, &err), 1);
+	own.diff_id = found;
+	assert_int_equal(receive_is_proven(fixture->store, &own, &found, &err), 1);
+	sample.spec = own;
+	check_is_there(fixture->store, &sample);
+	own.diff_id.algorithm = DIGEST_SHA512;
+	check_err(receive_is_proven(fixture->store, &own, &found, &err), &err, ERR_CORRUPT);
+	sample_done(&sample);
+}
+
+static void another_sha512_is_corrupt(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct sample sample;
+
+	sample_init(&sample, NULL);
+	sample_name_long(&sample);
+	sample.spec.blob.bytes[63] ^= 1;
+	check_refused(fixture->store, &sample, ERR_CORRUPT, "expected sha512:");
+	sample_name_long(&sample);
+	sample.spec.diff_id.bytes[63] ^= 1;
+	check_refused(fixture->store, &sample, ERR_CORRUPT, "its tar is sha512:");
+	sample_done(&sample);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +454,8 @@ int main(void)
 		cmocka_unit_test(a_layer_that_inflates_a_hundredfold_is_swollen_if_it_is_large),
 		STORE_TEST(another_digest_is_corrupt_and_both_are_named),
 		STORE_TEST(another_tar_is_corrupt_and_both_are_named),
+		STORE_TEST(a_layer_is_received_by_its_sha512),
+		STORE_TEST(another_sha512_is_corrupt),
 		STORE_TEST(another_size_is_corrupt),
 		STORE_TEST(more_than_was_announced_is_refused_at_once),
 		STORE_TEST(bytes_damaged_on_the_way_are_told_from_a_bad_layer),
