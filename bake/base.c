@@ -63,6 +63,7 @@ json_t *base_request_format(struct store *store, const struct base_request *requ
 
 	(void)json_object_set_new(value, "reference", json_from_str(request->reference));
 	(void)json_object_set_new(value, "name", json_from_str(request->name));
+	json_set_bool(value, "unnamed", request->unnamed);
 	json_set_bool(value, "nameAsThere", request->name_as_there);
 	json_set_bool(value, "stream", request->stream);
 	json_set_bool(value, "bare", request->bare);
@@ -136,7 +137,8 @@ static int base_load(struct store *store, const struct digest *digest, struct st
 	    manifest_parse(buf_str(&manifest_text), &manifest, err) < 0 ||
 	    local_names_take(store, &manifest, err) < 0 ||
 	    blob_read_all(store, &manifest.config.digest, &config_text, err) < 0 ||
-	    image_config_parse(buf_str(&config_text), &config, err) < 0)
+	    image_config_parse(buf_str(&config_text), &config, err) < 0 ||
+	    local_names_take_diff_ids(store, &manifest, &config, err) < 0)
 		return -1;
 	return state_from_base(&manifest, &config, out, err);
 }
@@ -146,6 +148,7 @@ static int base_pull(const struct bake_options *options, const struct asker *ask
 {
 	const struct base_request request = {
 		.reference = what->reference,
+		.unnamed = what->unnamed,
 		.bare = what->bare,
 		.platform = what->platform,
 		.plain_http = options->plain_http,
@@ -208,21 +211,6 @@ static int base_held(const struct bake_options *options, const struct reference 
 	return held == 1 && options->rebake && remote && out->pulled ? 0 : held;
 }
 
-/* 1 it is here, and for this platform; 0 it is not; -1. */
-static int base_load_held(struct store *store, const struct digest *digest,
-			  const struct platform *platform, struct state *out, struct err *err)
-{
-	auto_state struct state state = {0};
-
-	if (base_load(store, digest, &state, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? 0 : -1;
-	if (!platform_matches(platform, &state.platform))
-		return 0;
-	*out = state;
-	state = (struct state){0};
-	return 1;
-}
-
 /* The registry's answer was that it has no such image, at least for us. */
 static bool base_is_refused(const struct err *err)
 {
@@ -258,47 +246,88 @@ static int base_find_agent(struct store *store, const struct reference *referenc
 		       STR_ARG(buf_str(&name)));
 }
 
-/* Pull a digest, most likely its documents alone: 1 they came, 0 nobody has them any more, -1. */
-static int base_pull_digest(const struct bake_options *options, const struct asker *asker,
-			    const struct reference *reference, const struct platform *platform,
-			    struct err *err)
+/* What is looked for, and how. */
+struct base_search {
+	const struct bake_options *options;
+	const struct asker *asker;
+	const struct reference *reference;
+	const struct platform *platform;
+};
+
+/* Pull an image by its digest, unpacked or bare, but under no name. */
+static int base_pull_digest(const struct base_search *search, const struct digest *digest,
+			    bool bare, struct err *err)
 {
+	const struct reference *reference = search->reference;
 	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
-	char digest[DIGEST_TEXT_MAX];
-	struct base_request request = {.bare = true, .platform = *platform};
+	char name[DIGEST_TEXT_MAX];
+	struct base_request request = {
+		.bare = bare, .unnamed = !bare, .platform = *search->platform};
 
 	if (buf_addf(&text, err, STR_FMT "/" STR_FMT "@%s", STR_ARG(reference->host),
-		     STR_ARG(reference->path), digest_format(options->base, digest)) < 0)
+		     STR_ARG(reference->path), digest_format(digest, name)) < 0)
 		return -1;
 	request.reference = buf_str(&text);
-	if (base_pull(options, asker, &request, err) == 0)
-		return 1;
-	return base_is_refused(err) ? 0 : -1;
+	return base_pull(search->options, search->asker, &request, err);
+}
+
+/*
+ * Load an image of the store. Where that depends on what nobody has unpacked
+ * here, a pull does that; of what is all here it asks nobody.
+ */
+static int base_load_known(const struct base_search *search, const struct digest *digest,
+			   struct state *out, struct err *err)
+{
+	struct store *store = search->options->store;
+
+	if (base_load(store, digest, out, err) == 0)
+		return 0;
+	if (err->kind != ERR_UNAVAILABLE || search->options->held_only ||
+	    search->reference->kind != REFERENCE_REGISTRY ||
+	    base_pull_digest(search, digest, false, err) < 0)
+		return -1;
+	return base_load(store, digest, out, err);
+}
+
+/* 1 it is here, and for this platform; 0 it is not; -1. */
+static int base_load_held(const struct base_search *search, const struct digest *digest,
+			  struct state *out, struct err *err)
+{
+	auto_state struct state state = {0};
+
+	if (base_load_known(search, digest, &state, err) < 0)
+		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	if (!platform_matches(search->platform, &state.platform))
+		return 0;
+	*out = state;
+	state = (struct state){0};
+	return 1;
 }
 
 /*
  * Take the digest that the base had in the version before, while its name is
- * the same. 1, 0 it has to be resolved, -1.
+ * the same: most likely its documents alone are missing. 1, 0 it has to be
+ * resolved, -1.
  */
-static int base_inherit(const struct bake_options *options, const struct asker *asker,
-			const struct reference *reference, struct str text,
-			const struct platform *platform, struct state *out, struct err *err)
+static int base_inherit(const struct base_search *search, struct str text, struct state *out,
+			struct err *err)
 {
-	struct store *store = options->store;
+	const struct bake_options *options = search->options;
 	struct tag tag;
 	int held;
 
 	if (!options->base || options->pull || options->rebake ||
-	    reference->kind != REFERENCE_REGISTRY)
+	    search->reference->kind != REFERENCE_REGISTRY)
 		return 0;
-	held = base_load_held(store, options->base, platform, out, err);
+	held = base_load_held(search, options->base, out, err);
 	if (held != 0 || options->held_only)
 		return held;
-	held = base_find_tag(store, reference, text, platform, &tag, err);
+	held = base_find_tag(options->store, search->reference, text, search->platform, &tag, err);
 	if (held < 0 || (held == 1 && !tag.pulled))
 		return held < 0 ? -1 : 0;
-	held = base_pull_digest(options, asker, reference, platform, err);
-	return held == 1 ? base_load_held(store, options->base, platform, out, err) : held;
+	if (base_pull_digest(search, options->base, true, err) < 0)
+		return base_is_refused(err) ? 0 : -1;
+	return base_load_held(search, options->base, out, err);
 }
 
 static int base_check_kind(const struct reference *reference, struct err *err)
@@ -325,6 +354,7 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 {
 	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
 	struct reference reference;
+	const struct base_search search = {options, asker, &reference, &spec->platform};
 	struct tag tag;
 	int held;
 
@@ -337,7 +367,7 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 		return state_from_scratch(&spec->platform, out, err);
 	if (reference_format(&reference, &text, err) < 0)
 		return -1;
-	held = base_inherit(options, asker, &reference, buf_str(&text), &spec->platform, out, err);
+	held = base_inherit(&search, buf_str(&text), out, err);
 	if (held == 1)
 		*out_digest = *options->base;
 	if (held != 0)
@@ -363,7 +393,7 @@ int base_resolve(const struct spec *spec, const struct bake_options *options,
 	if (held == 0)
 		return err_set(err, ERR_CONFLICT, "base " STR_FMT ": it changed while it was read",
 			       STR_ARG(spec->base));
-	if (held < 0 || base_load(options->store, &tag.manifest, out, err) < 0)
+	if (held < 0 || base_load_known(&search, &tag.manifest, out, err) < 0)
 		return err_ctx(err, "base " STR_FMT, STR_ARG(spec->base));
 	*out_digest = tag.manifest;
 	return 0;

@@ -24,6 +24,7 @@ int base_check_remote(struct str text, struct err *err) MUST_CHECK;
 struct base_request {
 	struct str reference;
 	struct str name;    /* to be tagged instead of the reference; may be "" */
+	bool unnamed;       /* no name at all */
 	bool name_as_there; /* use the names that the image has at its origin */
 	bool stream;        /* the asker's is what the file `-` reads */
 	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */

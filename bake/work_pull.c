@@ -124,6 +124,7 @@ static int pull_run(struct pull_work *work, struct tag *out, struct err *err)
 	if (json_need_string(request, "", "reference", &text, err) < 0 ||
 	    json_need_string(request, "", "platform", &platform, err) < 0 ||
 	    json_get_string(request, "", "name", &spec.name, err) < 0 ||
+	    json_get_bool(request, "", "unnamed", &spec.unnamed, err) < 0 ||
 	    json_get_bool(request, "", "nameAsThere", &spec.name_as_there, err) < 0 ||
 	    json_get_bool(request, "", "stream", &stream, err) < 0 ||
 	    json_get_bool(request, "", "bare", &spec.bare, err) < 0 ||

@@ -72,7 +72,7 @@ static int docker_copy_layer(struct store *store, const struct digest *blob,
 	struct digest found;
 	int result;
 
-	hasher_init(&measure.hasher);
+	hasher_init_as(&measure.hasher, diff_id->algorithm);
 	result = layer_read(store, blob, size, &measure.sink, err);
 	if (result == 0)
 		hasher_final(&measure.hasher, &found);
@@ -90,9 +90,10 @@ static int docker_copy_layer(struct store *store, const struct digest *blob,
 static const char *docker_name(const struct digest *digest, const char *suffix,
 			       char name[static TAR_OUT_NAME_MAX])
 {
-	char hex[DIGEST_HEX_MAX];
+	char text[DIGEST_TEXT_MAX];
 
-	(void)snprintf(name, TAR_OUT_NAME_MAX, "%.64s%s", digest_hex(digest, hex), suffix);
+	(void)snprintf(name, TAR_OUT_NAME_MAX, "%s%s", strchr(digest_format(digest, text), ':') + 1,
+		       suffix);
 	return name;
 }
 

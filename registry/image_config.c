@@ -22,10 +22,10 @@ static int config_read_diff_ids(const json_t *document, struct image_config *out
 	json_array_foreach(list, at, item)
 	{
 		if (!json_is_string(item) ||
-		    digest_parse(json_str(item), &out->diff_ids[at], err) < 0 ||
-		    out->diff_ids[at].algorithm != DIGEST_SHA256)
+		    digest_parse(json_str(item), &out->diff_ids[at], err) < 0)
 			return err_set(err, ERR_INVALID,
-				       "rootfs.diff_ids[%zu]: expected a sha256 digest", at);
+				       "rootfs.diff_ids[%zu]: expected a sha256 or sha512 digest",
+				       at);
 		out->diff_id_count = at + 1;
 	}
 	return 0;

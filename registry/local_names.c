@@ -2,6 +2,7 @@
 #include "registry/local_names.h"
 
 #include "layers/blob.h"
+#include "layers/proof.h"
 
 static int local_names_one(struct store *store, struct digest *name, struct err *err)
 {
@@ -27,6 +28,63 @@ int local_names_take(struct store *store, struct manifest *manifest, struct err 
 	for (size_t i = 0; i < manifest->layer_count; i++) {
 		if (local_names_one(store, &manifest->layers[i].digest, err) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+/* The sha256 of the tar that a blob is known to inflate to, and that has this name. */
+static int local_names_one_tar(struct meta *meta, const struct digest *blob, struct digest *name,
+			       struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct digest known;
+	int found = proof_find(meta, blob, name->algorithm, &known, err);
+
+	if (found == 0)
+		return err_set(err, ERR_UNAVAILABLE,
+			       "the image's config names the tar of layer %s by a sha512, and it "
+			       "was never unpacked here: pull the image again",
+			       digest_format(blob, text));
+	if (found < 0)
+		return -1;
+	if (!digest_equal(&known, name))
+		return err_set(err, ERR_CORRUPT,
+			       "layer %s: its tar is not the one that the image's config names",
+			       digest_format(blob, text));
+	return proof_find(meta, blob, DIGEST_SHA256, name, err) < 0 ? -1 : 0;
+}
+
+static bool local_names_have(const struct image_config *config)
+{
+	for (size_t i = 0; i < config->diff_id_count; i++) {
+		if (config->diff_ids[i].algorithm != DIGEST_SHA256)
+			return false;
+	}
+	return true;
+}
+
+int local_names_take_diff_ids(struct store *store, const struct manifest *manifest,
+			      struct image_config *config, struct err *err)
+{
+	json_t *list = json_object_get(json_object_get(config->document, "rootfs"), "diff_ids");
+	AUTO(meta) struct meta *meta = NULL;
+	char text[DIGEST_TEXT_MAX];
+
+	if (local_names_have(config))
+		return 0;
+	if (config->diff_id_count != manifest->layer_count)
+		return err_set(err, ERR_CORRUPT, "the manifest has %zu layers and the config %zu",
+			       manifest->layer_count, config->diff_id_count);
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	for (size_t i = 0; i < config->diff_id_count; i++) {
+		struct digest *diff_id = &config->diff_ids[i];
+
+		if (diff_id->algorithm == DIGEST_SHA256)
+			continue;
+		if (local_names_one_tar(meta, &manifest->layers[i].digest, diff_id, err) < 0)
+			return -1;
+		(void)json_array_set_new(list, i, json_string(digest_format(diff_id, text)));
 	}
 	return 0;
 }

@@ -193,6 +193,10 @@ static int pull_list_names(struct pull *pull, json_t **out, bool *out_own, struc
 	auto_buf struct buf name = BUF_INIT(2 * REFERENCE_TEXT_MAX);
 
 	*out_own = true;
+	if (spec->unnamed) {
+		*out = json_array();
+		return 0;
+	}
 	if (spec->name.len > 0) {
 		*out = json_pack("[o]", json_from_str(spec->name));
 		return 0;

@@ -57,6 +57,7 @@ struct pull_spec {
 	const struct reference *reference;
 	const struct reference *mirror; /* a registry that is asked in its place, or NULL */
 	struct str name;    /* canonical, to be tagged instead of the reference; may be "" */
+	bool unnamed;       /* no name at all */
 	bool name_as_there; /* use the names that the image has at its origin */
 	int streamfd;       /* what the file `-` reads; 0 for none */
 	bool bare;          /* blobs alone, for a copy or an export: no trees, and no name */

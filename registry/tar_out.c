@@ -32,14 +32,14 @@ static int tar_out_long_name(struct sink *out, struct str name, struct err *err)
 	return tar_out_end_file(out, bytes.len, err);
 }
 
-int tar_out_begin_file(struct sink *out, const char *text, uint64_t size, struct err *err)
+int tar_out_begin_file(struct sink *out, const char *name, uint64_t size, struct err *err)
 {
-	struct str name = str_of(text);
+	struct str text = str_of(name);
 
-	assert(name.len < TAR_OUT_NAME_MAX);
-	if (name.len > TAR_NAME_SIZE && tar_out_long_name(out, name, err) < 0)
+	assert(text.len < TAR_OUT_NAME_MAX);
+	if (text.len > TAR_NAME_SIZE && tar_out_long_name(out, text, err) < 0)
 		return -1;
-	return tar_out_header(out, '0', name, size, err);
+	return tar_out_header(out, '0', text, size, err);
 }
 
 int tar_out_end_file(struct sink *out, uint64_t size, struct err *err)

@@ -21,21 +21,38 @@ sha512=sha512:$(curl -fsS -u "any:$token" "$url/v2/acme/a/manifests/1" | sha512s
 check "it goes under its sha512" mine hearth push "$digest" "$registry/long/a@$sha512"
 same "and comes by it" "$(HEARTH_DATA=$work/other hearth pull "$registry/long/a@$sha512" 2>/dev/null)" "$digest"
 
-# The same image with every part named by its sha512.
+# The same image with every part, and what a layer inflates to, named by its sha512.
 fetch() { curl -fsS -u "any:$token" "$url/v2/$1"; }
+long_of() { echo "sha512:$(sha512sum | cut -d' ' -f1)"; }
+give() # FILE NAME: put it, and have the manifest name it by its sha512
+{
+	local long
+	long=$(long_of <"$1")
+	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$1" "$url/v2/long/b/blobs/uploads/?digest=$long"
+	jq -c --arg name "$2" --arg long "$long" '(.config, .layers[]) |= if .digest == $name then .digest = $long else . end' "$work/long" >"$work/longer"
+	mv "$work/longer" "$work/long"
+}
 fetch acme/a/manifests/1 >"$work/long"
-for name in $(jq -r '.config.digest, .layers[].digest' "$work/long"); do
+tars=()
+for name in $(jq -r '.layers[].digest' "$work/long"); do
 	fetch "acme/a/blobs/$name" >"$work/part"
-	long=sha512:$(sha512sum <"$work/part" | cut -d' ' -f1)
-	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/part" "$url/v2/long/b/blobs/uploads/?digest=$long"
-	sed -i "s/$name/$long/" "$work/long"
+	give "$work/part" "$name"
+	tars+=("$(zstd -dcf <"$work/part" | long_of)")
 done
+name=$(jq -r .config.digest "$work/long")
+fetch "acme/a/blobs/$name" | jq -c '.rootfs.diff_ids = $ARGS.positional' --args "${tars[@]}" >"$work/config"
+give "$work/config" "$name"
+jq -jc --argjson size "$(stat -c %s "$work/config")" '.config.size = $size' "$work/long" >"$work/longer"
+mv "$work/longer" "$work/long"
 put() { curl -fsS -u "any:$token" -X PUT -H "Content-Type: $(jq -r .mediaType "$2")" --data-binary @"$2" "$url/v2/$1"; }
 put long/b/manifests/1 "$work/long"
 spec "$work/long.json" "$registry/long/b:1" "RUN cat /a >/b"
 long() { HEARTH_DATA=$work/longs hearth "$@"; }
 check "a step is baked on an image whose parts are named by sha512" long bake "$work/long.json" --tag mine:long
 same "and names its own by sha256" "$(long inspect mine:long --json | grep -c sha512)" 0
+spec "$work/local.json" "localhost/long/b:1" "RUN cat /a >/c"
+check "and on one that was pushed to the daemon, where it lies" hearth bake "$work/local.json"
+same "which has a variant for old clients" "$(fetch long/b/manifests/1-gzip | jq -r '.layers[].mediaType' | sort -u)" application/vnd.oci.image.layer.v1.tar+gzip
 long push "$registry/long/b:1" "$registry/long/pushed:1" >/dev/null 2>&1
 same "such an image is pushed as it is" "$(fetch long/pushed/manifests/1 | sha256sum)" "$(sha256sum <"$work/long")"
 HEARTH_DATA=$work/copies hearth copy "$registry/long/b:1" "$registry/long/copied:1" >/dev/null 2>&1

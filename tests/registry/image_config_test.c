@@ -71,7 +71,7 @@ static void parse_refuses_what_is_no_config(void **state)
 		"{\"rootfs\":{\"diff_ids\":{}}}",
 		"{\"rootfs\":{\"diff_ids\":[1]}}",
 		"{\"rootfs\":{\"diff_ids\":[\"sha256:12\"]}}",
-		("{\"rootfs\":{\"diff_ids\":[\"sha512:" HEX_A HEX_B "\"]}}"),
+		("{\"rootfs\":{\"diff_ids\":[\"sha512:" HEX_A "\"]}}"),
 		"{\"os\":\"a\",\"os\":\"b\"}",
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images whose config and layers are named by sha512. */
 #include "layers/base/fd.h"
+#include "registry/convert.h"
 #include "registry/docker_archive.h"
 #include "registry/layout.h"
 #include "registry/local_names.h"
@@ -74,20 +75,52 @@ static void serve(void *ctx, const struct standin_request *request)
 	give(request, buf_str(&bytes));
 }
 
+/* An image of the store, whose manifest and config were read, and renamed. */
+struct own {
+	struct manifest manifest;
+	struct image_config config;
+};
+
+static void auto_own_release(struct own *own)
+{
+	manifest_done(&own->manifest);
+	image_config_done(&own->config);
+}
+
+static int own_read(struct store *store, const struct digest *image, struct own *own,
+		    struct err *err)
+{
+	auto_buf struct buf manifest = BUF_INIT(MANIFEST_MAX);
+	auto_buf struct buf config = BUF_INIT(IMAGE_CONFIG_MAX);
+
+	check_ok(blob_read_all(store, image, &manifest, err), err);
+	check_ok(manifest_parse(buf_str(&manifest), &own->manifest, err), err);
+	check_ok(blob_read_all(store, &own->manifest.config.digest, &config, err), err);
+	check_ok(image_config_parse(buf_str(&config), &own->config, err), err);
+	check_ok(local_names_take(store, &own->manifest, err), err);
+	return local_names_take_diff_ids(store, &own->manifest, &own->config, err);
+}
+
 /* The pulled image's parts have one name each, and what is held is not fetched again. */
 static void check_arrived(struct pulling *pulling)
 {
-	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
-	auto_manifest struct manifest manifest = {0};
+	AUTO(own) struct own own = {0};
+	const json_t *texts;
+	char name[DIGEST_TEXT_MAX];
 	struct err err = {0};
 
 	pulling_check_whole(pulling);
-	check_ok(blob_read_all(pulling->store, &pulling->tag.manifest, &text, &err), &err);
-	check_ok(manifest_parse(buf_str(&text), &manifest, &err), &err);
-	assert_true(digest_equal(&manifest.layers[1].digest, &pulling->image.layers[1]));
-	check_ok(local_names_take(pulling->store, &manifest, &err), &err);
-	assert_true(digest_equal(&manifest.layers[1].digest, &pulling->image.diff_ids[1]));
-	assert_int_equal(manifest.config.digest.algorithm, DIGEST_SHA256);
+	check_ok(own_read(pulling->store, &pulling->tag.manifest, &own, &err), &err);
+	assert_int_equal(own.manifest.config.digest.algorithm, DIGEST_SHA256);
+	texts = json_object_get(json_object_get(own.config.document, "rootfs"), "diff_ids");
+	for (size_t i = 0; i < SAMPLE_LAYERS; i++) {
+		const struct digest *id = &pulling->image.diff_ids[i];
+
+		assert_true(digest_equal(&own.manifest.layers[i].digest, id)); /* a plain tar */
+		assert_true(digest_equal(&own.config.diff_ids[i], id));
+		assert_string_equal(json_string_value(json_array_get(texts, i)),
+				    digest_format(id, name));
+	}
 	check_ok(pulling_run(pulling, &err), &err);
 	assert_int_equal(pulling->fetched, 0);
 	assert_int_equal(pulling->held, SAMPLE_LAYERS);
@@ -118,6 +151,100 @@ static void a_registry_of_them_is_pulled_from(void **state)
 	assert_int_equal(pulling->fetched, SAMPLE_LAYERS);
 	check_arrived(pulling);
 	standin_stop(&server);
+}
+
+static void tars_may_be_named_so_too(void **state)
+{
+	struct pulling *pulling = *state;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_SHA512_IDS);
+	check_ok(pulling_run(pulling, &err), &err);
+	check_arrived(pulling);
+	pulling_make(pulling, SAMPLE_FINE); /* the same ones, as others name them */
+	check_ok(pulling_run(pulling, &err), &err);
+	assert_int_equal(pulling->fetched, 0);
+	check_arrived(pulling);
+}
+
+/* It is read once more, and keeps the tree that it has. */
+static void a_tar_of_both_names_is_one(void **state)
+{
+	struct pulling *pulling = *state;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_FINE);
+	check_ok(pulling_run(pulling, &err), &err);
+	pulling_make(pulling, SAMPLE_SHA512_IDS);
+	check_ok(pulling_run(pulling, &err), &err);
+	check_arrived(pulling);
+	assert_int_equal(store_fixture_count(pulling->store, STORE_TREES), SAMPLE_LAYERS);
+}
+
+/* While it comes, and where it is held. */
+static void a_tar_of_another_sha512_is_refused(void **state)
+{
+	struct pulling *pulling = *state;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_SHA512_ID);
+	for (int held = 0; held < 2; held++) {
+		check_err(pulling_run(pulling, &err), &err, ERR_CORRUPT);
+		assert_non_null(strstr(err.text, "its tar is sha512:"));
+		pulling_check_unnamed(pulling);
+		pulling->spec.bare = true;
+		check_ok(pulling_run(pulling, &err), &err);
+		pulling->spec.bare = false;
+	}
+}
+
+/* Nobody knows yet whether they are what their config says. */
+static void a_tar_is_renamed_once_it_was_unpacked(void **state)
+{
+	struct pulling *pulling = *state;
+	AUTO(own) struct own copied = {0};
+	AUTO(own) struct own lying = {0};
+	struct digest image;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_SHA512_ID);
+	pulling->spec.bare = true;
+	check_ok(pulling_run(pulling, &err), &err);
+	image = pulling->tag.manifest;
+	check_err(own_read(pulling->store, &image, &copied, &err), &err, ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.text, "was never unpacked here"));
+	pulling->spec.bare = false;
+	pulling_make(pulling, SAMPLE_SHA512_IDS);
+	check_ok(pulling_run(pulling, &err), &err);
+	assert_int_equal(pulling->held, SAMPLE_LAYERS);
+	check_arrived(pulling);
+	check_err(own_read(pulling->store, &image, &lying, &err), &err, ERR_CORRUPT);
+}
+
+/* The variant's layers are ours, and its config is the one that it was. */
+static void layers_are_converted_by_what_they_are(void **state)
+{
+	struct pulling *pulling = *state;
+	struct store *store = pulling->made->store;
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_manifest struct manifest manifest = {0};
+	struct digest out;
+	struct err err = {0};
+
+	pulling_make(pulling, SAMPLE_SHA512_IDS);
+	check_ok(convert_image(store, &pulling->image.manifest, LAYER_GZIP, NULL, &out, &err),
+		 &err);
+	check_ok(blob_read_all(store, &out, &text, &err), &err);
+	check_ok(manifest_parse(buf_str(&text), &manifest, &err), &err);
+	assert_true(digest_equal(&manifest.config.digest, &pulling->image.config));
+	for (size_t i = 0; i < SAMPLE_LAYERS; i++) {
+		assert_true(str_equal(manifest.layers[i].media_type, STR(MEDIA_OCI_LAYER_GZIP)));
+		assert_int_equal(manifest.layers[i].digest.algorithm, DIGEST_SHA256);
+	}
+	pulling_make(pulling, SAMPLE_SHA512_ID);
+	check_err(convert_image(store, &pulling->image.manifest, LAYER_GZIP, NULL, &out, &err),
+		  &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "its tar is sha512:"));
 }
 
 /* What came by its sha256 before is fetched once more for the other name, and kept once. */
@@ -272,7 +399,7 @@ static void what_was_copied_goes_on_in_every_form(void **state)
 	char path[96];
 	struct err err = {0};
 
-	pulling_make(pulling, SAMPLE_SHA512);
+	pulling_make(pulling, SAMPLE_SHA512_IDS);
 	pulling->spec.bare = true;
 	check_ok(pulling_run(pulling, &err), &err);
 	image = pulling->tag.manifest;
@@ -305,6 +432,11 @@ int main(void)
 		TEST(a_layout_of_them_arrives),
 		TEST(a_registry_of_them_is_pulled_from),
 		TEST(a_layer_of_both_names_is_one),
+		TEST(tars_may_be_named_so_too),
+		TEST(a_tar_of_both_names_is_one),
+		TEST(a_tar_of_another_sha512_is_refused),
+		TEST(a_tar_is_renamed_once_it_was_unpacked),
+		TEST(layers_are_converted_by_what_they_are),
 		TEST(bytes_of_another_sha512_are_refused),
 		TEST(an_index_may_name_manifests_so),
 		TEST(a_manifest_of_another_sha512_is_refused),

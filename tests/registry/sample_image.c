@@ -38,7 +38,7 @@ static void sample_put(struct store *scratch, struct str bytes, enum sample_faul
 	struct err err = {0};
 
 	*out = (struct descriptor){.size = bytes.len};
-	out->digest = stock_digest(bytes, fault == SAMPLE_SHA512 ? DIGEST_SHA512 : DIGEST_SHA256);
+	out->digest = stock_digest(bytes, fault >= SAMPLE_SHA512 ? DIGEST_SHA512 : DIGEST_SHA256);
 	check_ok(blob_put_as(scratch, bytes, &out->digest, out_id, &err), &err);
 }
 
@@ -69,10 +69,17 @@ static void sample_config(struct store *scratch, const struct sample_image *imag
 			 "\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[",
 			 fault == SAMPLE_FOR_ANOTHER ? "s390x" : "amd64"),
 		&err);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		/* layers are plain tars */
+		struct digest diff_id =
+			fault > SAMPLE_SHA512 ? image->layers[i] : image->diff_ids[i];
+
+		if (fault == SAMPLE_SHA512_ID && i == count - 1)
+			diff_id.bytes[0] ^= 1;
 		check_ok(buf_addf(&text, &err, "%s\"%s\"", i ? "," : "",
-				  digest_format(&image->diff_ids[i], name)),
+				  digest_format(&diff_id, name)),
 			 &err);
+	}
 	check_ok(buf_add(&text, STR("]}}"), &err), &err);
 	sample_put(scratch, buf_str(&text), fault, out, &id);
 }

@@ -18,7 +18,9 @@ enum sample_fault {
 	SAMPLE_WRONG_ID,    /* the last diff id is another */
 	SAMPLE_SWAPPED,     /* the first two diff ids are each other's */
 	SAMPLE_FOR_ANOTHER, /* platform linux/s390x */
-	SAMPLE_SHA512,      /* config and layers are named by it */
+	SAMPLE_SHA512,      /* config and layers are named by it, */
+	SAMPLE_SHA512_IDS,  /* and the tars in the config; */
+	SAMPLE_SHA512_ID,   /* but the last one is another */
 };
 
 struct sample_image {
