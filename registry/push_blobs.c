@@ -34,12 +34,13 @@ static void blob_teller_hear(void *ctx, uint64_t done)
 }
 
 static int push_send(struct push *push, struct http *http, const struct descriptor *blob,
-		     struct err *err)
+		     struct str session, struct err *err)
 {
 	struct blob_teller teller = {.push = push, .blob = blob};
 	const struct upload_spec upload = {.store = push->store,
 					   .digest = blob->digest,
 					   .size = blob->size,
+					   .session = session,
 					   .progress = blob_teller_hear,
 					   .ctx = &teller};
 	struct blob_info info;
@@ -61,6 +62,7 @@ static int push_send(struct push *push, struct http *http, const struct descript
 static int push_blob(struct push *push, struct http *http, const struct descriptor *blob,
 		     enum push_event_kind *out, struct err *err)
 {
+	auto_buf struct buf session = BUF_INIT(HTTP_URL_MAX);
 	int held = upload_is_held(push->remote, http, &blob->digest, err);
 	struct str from;
 
@@ -69,12 +71,12 @@ static int push_blob(struct push *push, struct http *http, const struct descript
 		return held < 0 ? -1 : 0;
 	held = push_find_source(push, &blob->digest, &from, err);
 	if (held == 1)
-		held = upload_mount(push->remote, http, &blob->digest, from, err);
+		held = upload_mount(push->remote, http, &blob->digest, from, &session, err);
 	*out = PUSH_BLOB_MOUNTED;
 	if (held != 0)
 		return held < 0 ? -1 : 0;
 	*out = PUSH_BLOB_DONE;
-	return push_send(push, http, blob, err);
+	return push_send(push, http, blob, buf_str(&session), err);
 }
 
 static int blob_work_one(void *ctx, size_t lane, size_t job, struct err *err)

@@ -2,7 +2,8 @@
 /*
  * upload.c - one blob on its way up.
  *
- *	1 POST uploads/             a session: the Location of its answer
+ *	1 POST uploads/             a session: the Location of its answer; or the one
+ *	                            that a mount became
  *	2 PUT LOCATION?digest=      all of it                         whole
  *	2 PATCH LOCATION ...        the rest, or a chunk at a time    continued, or too large whole
  *	3 PUT LOCATION?digest=      nothing more
@@ -75,6 +76,7 @@ struct upload {
 	struct http_reply response;
 	struct upload_body body;
 	struct buf location; /* of the session; empty where there is none */
+	bool untouched;      /* nothing was sent to it yet */
 	uint64_t kept;       /* bytes that the registry has */
 	uint64_t chunk;      /* at most so many at once; 0 for all */
 };
@@ -156,12 +158,13 @@ int upload_is_held(struct remote *remote, struct http *http, const struct digest
 }
 
 int upload_mount(struct remote *remote, struct http *http, const struct digest *digest,
-		 struct str from, struct err *err)
+		 struct str from, struct buf *out_session, struct err *err)
 {
 	auto_buf struct buf name = BUF_INIT(HTTP_URL_MAX);
 	struct remote_request request = {.method = HTTP_POST, .kind = "blobs", .document = true};
 	auto_http_reply struct http_reply response = {0};
 	char text[DIGEST_TEXT_MAX];
+	struct err ignored;
 	bool strayed;
 	int result;
 
@@ -172,9 +175,11 @@ int upload_mount(struct remote *remote, struct http *http, const struct digest *
 	result = remote_try(remote, http, &request, &response, &strayed, err);
 	if (result == 0 && response.status == 201)
 		return 1;
-	/* The session that a 202 opens is left to expire; the upload asks for another. */
 	if (result < 0 && err->kind == ERR_CANCELLED)
 		return -1;
+	if (result == 0 && response.status == 202 &&
+	    upload_locate(remote, &response, out_session, &ignored) < 0)
+		buf_clear(out_session); /* the upload asks for another */
 	log_debug("blob is not mounted digest=%s status=%ld", text, response.status);
 	return 0;
 }
@@ -364,10 +369,11 @@ static int upload_judge(struct upload *upload, int result, bool fresh, struct er
 
 static int upload_once(struct upload *upload, struct err *err)
 {
-	bool fresh = upload->location.len == 0;
+	bool fresh = upload->untouched;
 	int result = 0;
 
-	if (!fresh)
+	upload->untouched = false;
+	if (!fresh && upload->location.len > 0)
 		result = upload_recall(upload, err);
 	if (result == 0 && upload->location.len == 0) {
 		fresh = true;
@@ -385,6 +391,11 @@ static int upload_run(struct upload *upload, struct err *err)
 {
 	struct retry retry = remote_retry(upload->remote);
 
+	/* Of a session that a mount became nobody knows whether it expects a sha512. */
+	if (upload->spec->digest.algorithm == DIGEST_SHA256 &&
+	    buf_add(&upload->location, upload->spec->session, err) < 0)
+		return -1;
+	upload->untouched = upload->location.len > 0;
 	for (;;) {
 		uint64_t before = upload->kept;
 		int result = upload_once(upload, err);

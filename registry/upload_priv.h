@@ -27,6 +27,7 @@ struct upload_spec {
 	struct store *store;
 	struct digest digest;
 	uint64_t size;
+	struct str session;           /* that upload_mount() left; or empty */
 	upload_progress_fn *progress; /* or NULL */
 	void *ctx;
 };
@@ -37,11 +38,11 @@ int upload_is_held(struct remote *remote, struct http *http, const struct digest
 
 /*
  * Ask for a blob of another repository ("library/debian") of the same registry.
- * 1 it was mounted; 0 it has to be sent, whatever the reason; -1 for
- * ERR_CANCELLED.
+ * 1 it was mounted; 0 it has to be sent, whatever the reason, and *out_session is
+ * where, if the registry said that; -1 for ERR_CANCELLED.
  */
 int upload_mount(struct remote *remote, struct http *http, const struct digest *digest,
-		 struct str from, struct err *err) MUST_CHECK;
+		 struct str from, struct buf *out_session, struct err *err) MUST_CHECK;
 
 int upload_blob(struct remote *remote, struct http *http, const struct upload_spec *spec,
 		struct err *err) MUST_CHECK;

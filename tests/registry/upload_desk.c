@@ -109,6 +109,7 @@ int desk_new(void **state)
 	assert_int_equal(store_fixture_open(&fixture), 0);
 	desk->fixture = fixture;
 	desk->got = BUF_INIT(DESK_BYTES_MAX);
+	desk->session = BUF_INIT(HTTP_URL_MAX);
 	check_ok(cancel_init(&desk->cancel, &err), &err);
 	standin_start(&desk->server, desk_serve, desk);
 	standin_start(&desk->other, desk_serve, desk);
@@ -136,6 +137,7 @@ int desk_free(void **state)
 	secret_done(&desk->password);
 	buf_done(&desk->bytes);
 	buf_done(&desk->got);
+	buf_done(&desk->session);
 	free(desk);
 	return store_fixture_close(&fixture);
 }
@@ -163,6 +165,7 @@ int desk_send(struct desk *desk, standin_fn *fault, struct err *err)
 	desk->step = 0;
 	upload.digest = desk->digest;
 	upload.size = desk->bytes.len;
+	upload.session = buf_str(&desk->session);
 	return upload_blob(desk->remote, desk->http, &upload, err);
 }
 

@@ -34,6 +34,7 @@ struct desk {
 	struct secret password;
 	struct digest digest; /* of the blob */
 	struct buf bytes;     /* the blob */
+	struct buf session;   /* that a mount left, to send it to */
 	standin_fn *fault;    /* is asked first; NULL or not answering leaves it to the registry */
 	/* by the stand-in: */
 	bool answered;

@@ -152,10 +152,39 @@ static void a_mount_that_fails_is_no_failure(void **state)
 		struct err err = {0};
 
 		assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest,
-					      STR("library/debian"), &err),
+					      STR("library/debian"), &desk->session, &err),
 				 0);
 	}
 	assert_string_equal(desk->asked, "MMMMM");
+}
+
+/* The session that a mount became, which is known the first time. */
+static void loses_the_session(void *ctx, const struct standin_request *request)
+{
+	struct desk *desk = ctx;
+
+	if (desk->step == 0 && desk_letter(request) == 'U') {
+		desk->step++;
+		desk_answer(desk, request, "404 Where", "");
+	}
+}
+
+static void a_mount_that_becomes_a_session_is_used(void **state)
+{
+	struct desk *desk = *state;
+	struct err err = {0};
+
+	desk_fill(desk, DESK_BYTES);
+	desk_connect(desk);
+	desk->fault = refuses_mounts;
+	desk->step = 4;
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest,
+				      STR("library/debian"), &desk->session, &err),
+			 0);
+	check_ok(desk_send(desk, NULL, &err), &err);
+	desk_check_sent(desk, "U");
+	check_ok(desk_send(desk, loses_the_session, &err), &err);
+	desk_check_sent(desk, "UHPU");
 }
 
 /* Tokens for this repository alone; a mount wants one for two. */
@@ -189,7 +218,8 @@ static void a_token_that_a_mount_is_refused_is_not_asked_for_again(void **state)
 	check_ok(desk_send(desk, tokens_for_one, &err), &err);
 	desk_check_sent(desk, "PTPU");
 	memset(desk->asked, 0, sizeof(desk->asked));
-	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"), &err),
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"),
+				      &desk->session, &err),
 			 0);
 	assert_string_equal(desk->asked, "MT");
 	check_ok(desk_send(desk, tokens_for_one, &err), &err);
@@ -229,7 +259,8 @@ static void a_token_is_asked_for_what_is_mounted_from_too(void **state)
 	desk->fault = tokens_for_two;
 	desk_fill(desk, DESK_BYTES);
 	desk_connect(desk);
-	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"), &err),
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"),
+				      &desk->session, &err),
 			 1);
 	assert_string_equal(desk->asked, "MTM");
 }
@@ -244,7 +275,8 @@ static void a_service_that_gives_none_for_both_is_asked_for_one(void **state)
 	desk->fault = tokens_for_two;
 	desk_fill(desk, DESK_BYTES);
 	desk_connect(desk);
-	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"), &err),
+	assert_int_equal(upload_mount(desk->remote, desk->http, &desk->digest, STR("other"),
+				      &desk->session, &err),
 			 0);
 	assert_string_equal(desk->asked, "MTTM");
 }
@@ -607,6 +639,7 @@ int main(void)
 		TEST(an_upload_elsewhere_carries_no_password),
 		TEST(an_upload_without_a_place_is_an_error),
 		TEST(a_mount_that_fails_is_no_failure),
+		TEST(a_mount_that_becomes_a_session_is_used),
 		TEST(a_token_that_a_mount_is_refused_is_not_asked_for_again),
 		TEST(a_token_is_asked_for_what_is_mounted_from_too),
 		TEST(a_service_that_gives_none_for_both_is_asked_for_one),
