@@ -172,7 +172,10 @@ static void exchange_begin(struct exchange *exchange)
 	atomic_store(&exchange->state, EXCHANGE_RUNNING);
 	atomic_fetch_add(&exchange->refs, 1);
 	exchange->job.run = exchange_run;
-	exchange->job.share = exchange->inlet ? exchange->terms.share : 0;
+	exchange->job.owner = (struct pool_owner){
+		.share = exchange->inlet ? exchange->terms.share : 0,
+		.origin = exchange_read_origin(exchange->connection),
+	};
 	if (pool_submit(exchange->inlet ? server->body_pool : server->pool, &exchange->job))
 		return;
 	exchange_refuse(exchange, ERR_BUSY, "too much is waiting to be done; try again");

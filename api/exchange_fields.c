@@ -2,6 +2,27 @@
 /* exchange_fields.c - what a request says beside its body. */
 #include "api/exchange_priv.h"
 
+#include <netinet/in.h>
+
+/* Of IPv6 the first half, of which everybody may have the other as he likes. */
+uint64_t exchange_read_origin(struct MHD_Connection *connection)
+{
+	const struct sockaddr *from =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+			->client_addr;
+	const struct sockaddr_in *four = (const void *)from;
+	const struct sockaddr_in6 *six = (const void *)from;
+	const uint8_t *bytes = six->sin6_addr.s6_addr;
+
+	if (from->sa_family == AF_INET)
+		return http_topic((struct str){(const char *)&four->sin_addr, 4});
+	if (from->sa_family != AF_INET6)
+		return 0;
+	if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		return http_topic((struct str){(const char *)bytes + 12, 4});
+	return http_topic((struct str){(const char *)bytes, 8});
+}
+
 char *exchange_copy_path(const char *url)
 {
 	char *path = str_dup(str_of(url));

@@ -104,6 +104,9 @@ struct exchange_line {
  */
 const char *exchange_read_frame(const struct exchange_line *line, uint64_t *out_length);
 
+/* A number for where a request comes from: 0 for this host's socket. */
+uint64_t exchange_read_origin(struct MHD_Connection *connection);
+
 /* The path of a request, as http.h has it; the caller's to free. */
 char *exchange_copy_path(const char *url);
 

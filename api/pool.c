@@ -7,7 +7,16 @@
 #include <assert.h>
 #include <time.h>
 
-#define POOL_SHARE 2 /* of all, what the jobs of one share may have: a half */
+/* Of all, what the jobs of one share may have, and those of one origin. */
+static size_t pool_half(size_t all)
+{
+	return (all + 1) / 2;
+}
+
+static size_t pool_most(size_t all)
+{
+	return all - all / 4;
+}
 
 struct pool {
 	struct lock lock;
@@ -21,7 +30,7 @@ struct pool {
 	size_t waiting;
 	size_t threads;
 	size_t idle;
-	uint64_t running[POOL_THREADS_MAX]; /* whose jobs; 0: a place is free */
+	struct pool_owner running[POOL_THREADS_MAX]; /* where share is 0 a place is free */
 	bool over;
 };
 
@@ -45,13 +54,30 @@ struct pool *pool_new(size_t threads, size_t waiting)
 	return pool;
 }
 
-static bool pool_may_run_locked(const struct pool *pool, uint64_t share) REQUIRES(pool->lock)
-{
-	size_t running = 0;
+/* How many jobs of an owner's share, and of his origin, there are. */
+struct pool_tally {
+	size_t share;
+	size_t origin;
+};
 
-	for (size_t i = 0; share != 0 && i < pool->threads_max; i++)
-		running += pool->running[i] == share;
-	return running < (pool->threads_max + 1) / POOL_SHARE;
+static void pool_tally(struct pool_tally *tally, const struct pool_owner *owner,
+		       const struct pool_owner *of)
+{
+	tally->share += of->share == owner->share;
+	tally->origin += of->origin != 0 && of->origin == owner->origin;
+}
+
+static bool pool_may_run_locked(const struct pool *pool, const struct pool_owner *owner)
+	REQUIRES(pool->lock)
+{
+	struct pool_tally tally = {0};
+
+	if (owner->share == 0)
+		return true;
+	for (size_t i = 0; i < pool->threads_max; i++)
+		pool_tally(&tally, owner, &pool->running[i]);
+	return tally.share < pool_half(pool->threads_max) &&
+	       tally.origin < pool_most(pool->threads_max);
 }
 
 /* Where the first job is linked that may run; or where the list ends. */
@@ -59,7 +85,7 @@ static struct pool_job **pool_find_locked(struct pool *pool) REQUIRES(pool->lock
 {
 	struct pool_job **at = &pool->first;
 
-	while (*at && !pool_may_run_locked(pool, (*at)->share))
+	while (*at && !pool_may_run_locked(pool, &(*at)->owner))
 		at = &(*at)->next;
 	return at;
 }
@@ -94,15 +120,16 @@ static struct pool_job *pool_take_locked(struct pool *pool) REQUIRES(pool->lock)
 }
 
 /* A place among those that run, of which there is one a thread; NULL for nobody's job. */
-static uint64_t *pool_mark_locked(struct pool *pool, uint64_t share) REQUIRES(pool->lock)
+static struct pool_owner *pool_mark_locked(struct pool *pool, const struct pool_owner *owner)
+	REQUIRES(pool->lock)
 {
-	uint64_t *at = pool->running;
+	struct pool_owner *at = pool->running;
 
-	if (share == 0)
+	if (owner->share == 0)
 		return NULL;
-	while (*at != 0)
+	while (at->share != 0)
 		at++;
-	*at = share;
+	*at = *owner;
 	return at;
 }
 
@@ -113,13 +140,13 @@ static void *pool_run(void *ctx)
 
 	lock_take(&pool->lock);
 	while ((job = pool_take_locked(pool))) {
-		uint64_t *mark = pool_mark_locked(pool, job->share);
+		struct pool_owner *mark = pool_mark_locked(pool, &job->owner);
 
 		lock_drop(&pool->lock);
 		job->run(job);
 		lock_take(&pool->lock);
 		if (mark)
-			*mark = 0;
+			*mark = (struct pool_owner){0};
 	}
 	pool->threads--;
 	(void)pthread_cond_signal(&pool->ended);
@@ -142,16 +169,18 @@ static bool pool_grow_locked(struct pool *pool) REQUIRES(pool->lock)
 	return true;
 }
 
-/* Room to wait, of all and of its share; a few are not counted. */
-static bool pool_has_room_locked(const struct pool *pool, uint64_t share) REQUIRES(pool->lock)
+/* Room to wait, of all, of its share and of its origin; a few are not counted. */
+static bool pool_has_room_locked(const struct pool *pool, const struct pool_owner *owner)
+	REQUIRES(pool->lock)
 {
-	size_t own = 0;
+	struct pool_tally tally = {0};
 
-	if (share == 0 || pool->waiting < pool->waiting_max / POOL_SHARE)
+	if (owner->share == 0 || pool->waiting < pool_half(pool->waiting_max))
 		return pool->waiting < pool->waiting_max;
 	for (const struct pool_job *job = pool->first; job; job = job->next)
-		own += job->share == share;
-	return pool->waiting < pool->waiting_max && own < pool->waiting_max / POOL_SHARE;
+		pool_tally(&tally, owner, &job->owner);
+	return pool->waiting < pool->waiting_max && tally.share < pool_half(pool->waiting_max) &&
+	       tally.origin < pool_most(pool->waiting_max);
 }
 
 bool pool_submit(struct pool *pool, struct pool_job *job)
@@ -159,7 +188,7 @@ bool pool_submit(struct pool *pool, struct pool_job *job)
 	bool taken;
 
 	lock_take(&pool->lock);
-	taken = !pool->over && pool_has_room_locked(pool, job->share) && pool_grow_locked(pool);
+	taken = !pool->over && pool_has_room_locked(pool, &job->owner) && pool_grow_locked(pool);
 	if (taken) {
 		job->next = NULL;
 		*pool->last = job;

@@ -4,7 +4,8 @@
  *
  * A thread that finds nothing to do for POOL_IDLE_MS ends, so a daemon at rest
  * has none. The jobs of one share never have more than half of the threads, nor of
- * the places where jobs wait: who has many keeps nobody else from having one.
+ * the places where jobs wait, and all shares of one origin three quarters: who has
+ * many jobs keeps nobody else from having one, nor does he by having many shares.
  */
 #pragma once
 
@@ -19,10 +20,16 @@
 
 struct pool;
 
+/* Whose a job is. */
+struct pool_owner {
+	uint64_t share;  /* 0: nobody's, and there is no limit */
+	uint64_t origin; /* where it comes from; 0: from here */
+};
+
 /* Embedded in the job's own struct; borrowed until run() is called. */
 struct pool_job {
 	void (*run)(struct pool_job *job);
-	uint64_t share; /* whose it is; 0: nobody's, and there is no limit */
+	struct pool_owner owner;
 	struct pool_job *next;
 };
 

@@ -6,7 +6,8 @@
  * block is answered there. What blocks has a thread of its own for as long as it
  * takes (pool.h), so a commit never holds up a read. So has a body that streams;
  * one too many stays with its client until a thread is free, and so does one more
- * than half of all that come from one visitor (terms.share). Streams are read by
+ * than half of all that come from one visitor (terms.share), or than three quarters
+ * from one address. Streams are read by
  * a few threads, a piece of one after a piece of another (feed.h), so that all
  * who catch up together hold up nobody else. What waits has no thread (watch.h).
  *

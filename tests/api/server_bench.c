@@ -366,6 +366,13 @@ void server_bench_close(struct server_bench *bench)
 
 int client_dial(const struct server_bench *bench)
 {
+	return client_dial_from(bench, 1);
+}
+
+int client_dial_from(const struct server_bench *bench, unsigned char last)
+{
+	const struct sockaddr_in from = {.sin_family = AF_INET,
+					 .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1U + last)};
 	struct timeval patience = {.tv_sec = SERVER_BENCH_PATIENCE_S};
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct str port = str_of(strchr(bench->url, ':') + 1);
@@ -374,6 +381,7 @@ int client_dial(const struct server_bench *bench)
 
 	assert_true(str_take_number(&port, &number));
 	to.sin_port = htons((uint16_t)number);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
 	return fd;

@@ -62,6 +62,9 @@ void server_bench_await_requests(const struct server_bench *bench, size_t wanted
 void server_bench_release(struct server_bench *bench);
 
 int client_dial(const struct server_bench *bench);
+
+/* From another address of loopback: 127.0.0.LAST. */
+int client_dial_from(const struct server_bench *bench, unsigned char last);
 void client_say(int fd, const char *text);
 void client_say_bytes(int fd, struct str bytes);
 void client_get(int fd, const char *path);

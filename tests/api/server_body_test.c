@@ -76,6 +76,36 @@ static void nobody_has_more_than_half_of_the_threads_for_bodies(void **state)
 	server_bench_close(&bench);
 }
 
+/* However many tokens somebody shows. */
+static void no_address_has_more_than_three_quarters_of_them(void **state)
+{
+	int fds[SERVER_BODIES_MAX + 3];
+	size_t last = sizeof(fds) / sizeof(fds[0]) - 1;
+	struct server_bench bench;
+
+	(void)state;
+	server_bench_open(&bench, &(struct server_options){0});
+	for (size_t i = 0; i < last; i++) {
+		fds[i] = client_dial(&bench);
+		client_say(fds[i], i % 2 ? "POST /held HTTP/1.1\r\nHost: x\r\nFrom: a\r\n"
+					 : "POST /held HTTP/1.1\r\nHost: x\r\nFrom: b\r\n");
+		client_say(fds[i], "Content-Length: 4\r\n\r\nabcd");
+	}
+	server_bench_await(&bench, &bench.asked, SERVER_BODIES_MAX / 4 * 3);
+	server_bench_await_requests(&bench, last);
+	fds[last] = client_dial_from(&bench, 2);
+	client_say(fds[last], "POST /upload HTTP/1.1\r\nHost: x\r\nFrom: c\r\n"
+			      "Content-Length: 4\r\n\r\nabcd");
+	assert_true(client_hear(fds[last], "4 bytes, 0 wrong"));
+	server_bench_release(&bench);
+	for (size_t i = 0; i <= last; i++) {
+		if (i < last)
+			assert_true(client_hear(fds[i], "4 bytes, 0 wrong"));
+		(void)close(fds[i]);
+	}
+	server_bench_close(&bench);
+}
+
 static void a_body_that_is_too_large_is_refused(void **state)
 {
 	struct server_bench bench;
@@ -113,6 +143,7 @@ int main(void)
 		cmocka_unit_test(a_body_streams_to_who_reads_it),
 		cmocka_unit_test(bodies_above_those_that_have_a_thread_wait_for_one),
 		cmocka_unit_test(nobody_has_more_than_half_of_the_threads_for_bodies),
+		cmocka_unit_test(no_address_has_more_than_three_quarters_of_them),
 		cmocka_unit_test(a_body_that_is_too_large_is_refused),
 	};
 
