@@ -216,7 +216,10 @@ static int mirror_manifest_ask_digest(struct mirror_hand *hand, struct digest *o
 	return 0;
 }
 
-/* It stands for what is here: 1. 0: for something else, or it is not known for what. */
+/*
+ * It stands for what is here: 1. 0: for something else, or it is not known for what.
+ * held: what it stood for, or NULL.
+ */
 static int mirror_manifest_renew_tag(struct mirror_hand *hand, const struct digest *held,
 				     struct digest *out, struct err *err)
 {
@@ -229,7 +232,7 @@ static int mirror_manifest_renew_tag(struct mirror_hand *hand, const struct dige
 		return found;
 	if (meta_begin(store, META_SHARED, &meta, err) < 0)
 		return -1;
-	if (!digest_equal(held, out)) {
+	if (!held || !digest_equal(held, out)) {
 		found = repository_find(meta, str_of(hand->task->place.key), REPOSITORY_MANIFEST,
 					out, &item, err);
 		if (found <= 0)
@@ -267,12 +270,23 @@ static int mirror_manifest_fetch_tag(struct mirror_hand *hand, struct mirror_tas
 	return 0;
 }
 
+/* Whether a tag that is new here may well be another one's: a HEAD spends no quota. 1, 0 or -1. */
+static int mirror_manifest_may_be_held(const struct mirror_hand *hand, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(hand->mirror->options.store, META_READ, &meta, err) < 0)
+		return -1;
+	return repository_exists(meta, str_of(hand->task->place.key), err);
+}
+
 int mirror_fetch_tag(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
 	struct digest held;
 	struct err why = {0};
 	bool fresh = false;
-	int result = mirror_manifest_find_tag(hand, &held, &fresh, err);
+	int known = mirror_manifest_find_tag(hand, &held, &fresh, err);
+	int result = known == 0 ? mirror_manifest_may_be_held(hand, err) : known;
 
 	if (result < 0)
 		return -1;
@@ -281,7 +295,8 @@ int mirror_fetch_tag(struct mirror_hand *hand, struct mirror_task *task, struct 
 		return 0;
 	}
 	if (result == 1) {
-		result = mirror_manifest_renew_tag(hand, &held, &task->digest, &why);
+		result = mirror_manifest_renew_tag(hand, known == 1 ? &held : NULL, &task->digest,
+						   &why);
 		if (result == 1)
 			return 0;
 	}
