@@ -123,34 +123,76 @@ static void mirror_task_enqueue_locked(struct mirror *mirror, struct mirror_task
 	*queue->last = task;
 	queue->last = &task->next_queued;
 	mirror->waiting++;
+	task->place.upstream->waiting++;
 	(void)pthread_cond_signal(&mirror->work);
 }
 
-static struct mirror_task *mirror_queue_take(struct mirror_queue *queue)
+/* Whether an upstream has no more than its share, which is all where it is the only one. */
+static bool mirror_may_run_locked(const struct mirror *mirror, const struct mirror_task *task)
+	REQUIRES(mirror->lock);
+static bool mirror_may_run_locked(const struct mirror *mirror, const struct mirror_task *task)
 {
-	struct mirror_task *task = queue->first;
+	const struct mirror_upstream *upstream = task->place.upstream;
+	bool alone = mirror->upstream_count == 1;
 
+	if (!alone && upstream->running >= MIRROR_THREADS_SHARE)
+		return false;
+	if (task->kind != MIRROR_FILL)
+		return true;
+	return mirror->fills < MIRROR_FILLS_MAX && (alone || upstream->fills < MIRROR_FILLS_SHARE);
+}
+
+static struct mirror_task *mirror_queue_take_locked(struct mirror *mirror,
+						    struct mirror_queue *queue)
+	REQUIRES(mirror->lock);
+static struct mirror_task *mirror_queue_take_locked(struct mirror *mirror,
+						    struct mirror_queue *queue)
+{
+	struct mirror_task **at = &queue->first;
+	struct mirror_task *task;
+
+	while (*at && !mirror_may_run_locked(mirror, *at))
+		at = &(*at)->next_queued;
+	task = *at;
 	if (!task)
 		return NULL;
-	queue->first = task->next_queued;
-	if (!queue->first)
-		queue->last = &queue->first;
+	*at = task->next_queued;
+	if (queue->last == &task->next_queued)
+		queue->last = at;
 	return task;
+}
+
+static void mirror_count_locked(struct mirror *mirror, struct mirror_task *task, bool runs)
+	REQUIRES(mirror->lock);
+static void mirror_count_locked(struct mirror *mirror, struct mirror_task *task, bool runs)
+{
+	struct mirror_upstream *upstream = task->place.upstream;
+	size_t fills = task->kind == MIRROR_FILL;
+
+	if (!runs) {
+		upstream->running--;
+		upstream->fills -= fills;
+		mirror->fills -= fills;
+		return;
+	}
+	upstream->waiting--;
+	mirror->waiting--;
+	upstream->running++;
+	upstream->fills += fills;
+	mirror->fills += fills;
 }
 
 /* Documents first; NULL where nothing waits that may run. */
 static struct mirror_task *mirror_task_dequeue_locked(struct mirror *mirror) REQUIRES(mirror->lock);
 static struct mirror_task *mirror_task_dequeue_locked(struct mirror *mirror)
 {
-	struct mirror_task *task = mirror_queue_take(&mirror->queues[0]);
+	struct mirror_task *task = mirror_queue_take_locked(mirror, &mirror->queues[0]);
 
-	if (!task && mirror->fills < MIRROR_FILLS_MAX) {
-		task = mirror_queue_take(&mirror->queues[1]);
-		mirror->fills += task != NULL;
-	}
+	if (!task)
+		task = mirror_queue_take_locked(mirror, &mirror->queues[1]);
 	if (!task)
 		return NULL;
-	mirror->waiting--;
+	mirror_count_locked(mirror, task, true);
 	atomic_store(&task->state, MIRROR_RUNNING);
 	return task;
 }
@@ -164,7 +206,7 @@ static void mirror_task_finish_locked(struct mirror *mirror, struct mirror_task 
 	while (*at != task)
 		at = &(*at)->next;
 	*at = task->next;
-	mirror->fills -= task->kind == MIRROR_FILL;
+	mirror_count_locked(mirror, task, false);
 	atomic_store(&task->state, MIRROR_DONE);
 	(void)pthread_cond_broadcast(&mirror->done);
 }
@@ -203,9 +245,16 @@ static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 		  (task->err.kind == ERR_UNAUTHORIZED || task->err.kind == ERR_DENIED);
 	if (hand->remote)
 		mirror_remote_release(hand->mirror, hand->remote, refused);
-	if (task->result < 0)
-		log_debug("upstream gave nothing repository=%s name=%s why=\"%s\"", task->place.key,
-			  task->name, task->err.text);
+	if (task->result == 0)
+		return;
+	log_debug("upstream gave nothing repository=%s name=%s why=\"%s\"", task->place.key,
+		  task->name, task->err.text);
+	/* Its answers were well, but not what they were for: that is told of it, too. */
+	if (task->err.kind == ERR_CORRUPT) {
+		atomic_fetch_add(&task->place.upstream->counts.errors, 1);
+		log_warn("upstream sent what is wrong repository=%s name=%s", task->place.key,
+			 task->name);
+	}
 }
 
 /* Nothing is to be done. Who is not needed for a while keeps no connection open. */
@@ -287,7 +336,8 @@ static int mirror_start_locked(struct mirror *mirror, const struct mirror_wish *
 		*out = task;
 		return 0;
 	}
-	if (mirror->waiting == MIRROR_WAITING_MAX)
+	if (mirror->waiting == MIRROR_WAITING_MAX ||
+	    (mirror->upstream_count > 1 && wish->place->upstream->waiting >= MIRROR_WAITING_SHARE))
 		return err_set(err, ERR_UNAVAILABLE, "too much is waiting for upstreams");
 	if (mirror_upstream_admit(wish->place->upstream, &probe, err) < 0 ||
 	    mirror_grow_locked(mirror, err) < 0)

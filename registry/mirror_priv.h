@@ -26,6 +26,10 @@
 #define MIRROR_THREADS_MAX ((size_t)16)
 #define MIRROR_FILLS_MAX ((size_t)12) /* of these, for blobs: a manifest finds a thread */
 #define MIRROR_WAITING_MAX ((size_t)1024)
+/* Of these for one upstream, where there are others: one that hangs does not keep them. */
+#define MIRROR_THREADS_SHARE ((size_t)12)
+#define MIRROR_FILLS_SHARE ((size_t)8)
+#define MIRROR_WAITING_SHARE ((size_t)512)
 #define MIRROR_REMOTES_MAX ((size_t)64) /* repositories whose tokens are remembered */
 #define MIRROR_BLOB_MAX ((uint64_t)256 << 30)
 #define MIRROR_SIZE_UNKNOWN UINT64_MAX

@@ -43,6 +43,10 @@ struct mirror_upstream {
 	int64_t back_off_ms;
 	uint64_t max_bytes;
 	struct mirror_counts counts;
+	/* guarded by the mirror's lock: */
+	size_t waiting; /* tasks that are queued */
+	size_t running; /* and those that a thread has */
+	size_t fills;   /* of these, blobs */
 	struct lock lock;
 	/* guarded by lock: */
 	unsigned failures;        /* one after the other */

@@ -154,6 +154,31 @@ static void a_range_that_is_refused_is_got_whole(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 3);
 }
 
+/* Whatever is asked for, its answer starts elsewhere. */
+static void then_starts_elsewhere(void *ctx, const struct standin_request *request)
+{
+	struct mirror_bench *bench = ctx;
+
+	if (request->number != 2) {
+		then_ignores_the_range(bench, request);
+		return;
+	}
+	standin_say(request,
+		    "HTTP/1.1 206 Partial Content\r\nConnection: close\r\n"
+		    "Content-Range: bytes 0-%zu/%zu\r\nContent-Length: %zu\r\n\r\n",
+		    HALF - 1, BENCH_BLOB_SIZE, HALF);
+	(void)send(request->fd, bench->blob, HALF, MSG_NOSIGNAL);
+}
+
+static void a_range_that_starts_elsewhere_is_not_taken(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	mirror_bench_open(bench, then_starts_elsewhere, NULL);
+	check_gets_blob(bench);
+	assert_int_equal(atomic_load(&bench->server.requests), 3);
+}
+
 static void closes_at_once_twice(void *ctx, const struct standin_request *request)
 {
 	if (request->number > 2)
@@ -183,6 +208,7 @@ static void flips_a_byte(void *ctx, const struct standin_request *request)
 static void wrong_bytes_are_cut_off_and_not_kept(void **state)
 {
 	struct mirror_bench *bench = *state;
+	struct mirror_report report;
 	struct mirror_got got;
 
 	mirror_bench_open(bench, flips_a_byte, NULL);
@@ -190,6 +216,8 @@ static void wrong_bytes_are_cut_off_and_not_kept(void **state)
 	/* Its end is held back, so nobody takes it for whole. */
 	assert_true(got.status != 200 || (got.cut && got.len < BENCH_BLOB_SIZE));
 	mirror_got_done(&got);
+	assert_true(mirror_report(bench->mirror, 0, &report));
+	assert_int_equal(report.errors, 1);
 	check_blob_is_not_kept(bench);
 }
 
@@ -519,6 +547,7 @@ int main(void)
 		TEST(a_blob_that_is_cut_goes_on_where_it_was),
 		TEST(a_range_that_is_ignored_is_skipped),
 		TEST(a_range_that_is_refused_is_got_whole),
+		TEST(a_range_that_starts_elsewhere_is_not_taken),
 		TEST(a_connection_that_breaks_is_made_anew),
 		TEST(wrong_bytes_are_cut_off_and_not_kept),
 		TEST(a_shorter_blob_is_not_kept),

@@ -5,6 +5,7 @@
 #include "tests/registry/mirror_bench.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Routes */
@@ -315,6 +316,72 @@ static void digests_are_asked_for_once(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 2);
 }
 
+/* The tag of every repository is the same image. */
+static void tags_alike(void *ctx, const struct standin_request *request)
+{
+	struct mirror_bench *bench = ctx;
+
+	atomic_fetch_add(&bench->heads, strcmp(request->method, "HEAD") == 0);
+	atomic_fetch_add(&bench->manifests, strcmp(request->method, "GET") == 0);
+	upstream_say_manifest(bench, request);
+}
+
+static void a_tag_of_what_is_here_costs_a_head(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	mirror_bench_open(bench, tags_alike, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 200);
+	assert_int_equal(mirror_bench_status(bench, "/v2/" BENCH_UP "/acme/tool/manifests/2.0"),
+			 200);
+	assert_int_equal(atomic_load(&bench->manifests), 1);
+	assert_int_equal(atomic_load(&bench->heads), 1);
+}
+
+static void hangs(void *ctx, const struct standin_request *request)
+{
+	struct mirror_bench *bench = ctx;
+
+	while (!atomic_load(&bench->flag))
+		(void)sched_yield();
+	upstream_serves(bench, request);
+}
+
+static void an_upstream_that_hangs_keeps_no_thread_from_another(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_want want = {.method = HTTP_GET, .impatient = true};
+	struct mirror_upstream_spec two[2];
+	struct mirror_report report;
+	char other[64];
+	char path[64];
+
+	bench->options.stall_ms = 3600000;
+	mirror_bench_open(bench, hangs, upstream_serves);
+	(void)snprintf(other, sizeof(other), "127.0.0.1:%u", bench->other.port);
+	two[0] = two[1] = bench->spec;
+	two[1].host = STR("other.example");
+	two[1].place = str_of(other);
+	bench->options.upstreams = two;
+	bench->options.upstream_count = 2;
+	mirror_bench_reopen(bench);
+	for (size_t i = 0; i < MIRROR_THREADS_MAX + 4; i++) {
+		struct mirror_got got;
+
+		(void)snprintf(path, sizeof(path), "/v2/" BENCH_UP "/acme/n%zu/manifests/1", i);
+		want.path = path;
+		mirror_bench_ask(bench, &want, &got);
+		assert_int_equal(got.status, 503);
+		mirror_got_done(&got);
+	}
+	assert_int_equal(mirror_bench_status(bench, "/v2/other.example/acme/tool/manifests/1.0"),
+			 200);
+	/* Of the first nothing was heard yet. */
+	assert_true(mirror_report(bench->mirror, 0, &report));
+	assert_int_equal(report.health, MIRROR_UNASKED);
+	atomic_store(&bench->flag, true);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -333,6 +400,8 @@ int main(void)
 		TEST(then_one_head_says_that_it_still_is_the_same),
 		TEST(what_came_meanwhile_is_not_asked_for_again),
 		TEST(digests_are_asked_for_once),
+		TEST(a_tag_of_what_is_here_costs_a_head),
+		TEST(an_upstream_that_hangs_keeps_no_thread_from_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@ from pathlib import Path
 # Which rules and cases there are: gaps are cases of what hearth will never be.
 NUMBERS = ("L1-9 F1-5 J1-6 V1-13 E1-8 W1-7 C1-23 R1-11 D1-5 "
            "T1 T3-12 T14-23 T25 T26 T28 T29 T31-33 T35-38 T40-43 T45-48 T50-56 T58-61 T63 T65 T66 T68 "
-           "P1-24 S1-28 M1-18 B1-11 B13-16 B18 B19 B21-24 B26-33 B35 B36 B38 B39 B41 B42 B44 B47 "
+           "P1-24 S1-28 M1-19 B1-11 B13-16 B18 B19 B21-24 B26-33 B35 B36 B38 B39 B41 B42 B44 B47 "
            "K1-11 H1-3 H5-7 H9 H10 H12 H13 H15 H17 H18 A1-15")
 ROW = re.compile(r"^\| ([A-Z]\d+) \| .+ \| (.+) \|$", re.M)
 TEST = re.compile(r"`(\S+\.(?:c|sh|cases|py)): ([^`]+)`")
