@@ -26,7 +26,7 @@ const char *referrers_tag(const struct digest *subject, char out[static REFERRER
 struct referrers {
 	struct store *store;
 	struct meta *meta;
-	struct digest_set known; /* documents that are looked for in subjects, or were */
+	struct digest_set known; /* by their sha256: what is looked for in subjects, or was */
 	struct digest *found;    /* owned; what is about them, in the order that it was found in */
 	size_t count;
 	const struct digest *subject; /* the one that is looked for */
@@ -72,6 +72,29 @@ static int referrers_look(struct referrers *referrers, const struct digest *subj
 	return repository_each_name(referrers->meta, STR(""), referrers_look_in, referrers, err);
 }
 
+/* What is about a part of the image may name it as the image does, or by its sha256. */
+static int referrers_look_at(struct referrers *referrers, const struct inventory_item *item,
+			     struct err *err)
+{
+	struct digest id;
+	int found = blob_find_id(referrers->store, &item->digest, &id, err);
+
+	if (found <= 0 || referrers_look(referrers, &item->digest, err) < 0)
+		return found < 0 ? -1 : 0;
+	return digest_equal(&id, &item->digest) ? 0 : referrers_look(referrers, &id, err);
+}
+
+static int referrers_know(struct referrers *referrers, const struct inventory_item *item,
+			  struct err *err)
+{
+	struct digest id;
+	int found = blob_find_id(referrers->store, &item->digest, &id, err);
+
+	if (found == 1)
+		found = digest_set_add(&referrers->known, &id, err);
+	return found < 0 ? -1 : 0;
+}
+
 int referrers_find(struct store *store, const struct digest *image, struct digest **out,
 		   size_t *out_count, struct err *err)
 {
@@ -85,11 +108,11 @@ int referrers_find(struct store *store, const struct digest *image, struct diges
 	referrers.store = store;
 	referrers.meta = meta;
 	for (size_t i = 0; i < inventory.count; i++) {
-		if (digest_set_add(&referrers.known, &inventory.items[i].digest, err) < 0)
+		if (referrers_know(&referrers, &inventory.items[i], err) < 0)
 			return -1;
 	}
 	for (size_t i = inventory.count; i > 0; i--) {
-		if (referrers_look(&referrers, &inventory.items[i - 1].digest, err) < 0)
+		if (referrers_look_at(&referrers, &inventory.items[i - 1], err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < referrers.count; i++) {

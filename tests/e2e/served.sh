@@ -53,7 +53,7 @@ same "and names its own by sha256" "$(long inspect mine:long --json | grep -c sh
 spec "$work/local.json" "localhost/long/b:1" "RUN cat /a >/c"
 check "and on one that was pushed to the daemon, where it lies" hearth bake "$work/local.json"
 same "which has a variant for old clients" "$(fetch long/b/manifests/1-gzip | jq -r '.layers[].mediaType' | sort -u)" application/vnd.oci.image.layer.v1.tar+gzip
-long push "$registry/long/b:1" "$registry/long/pushed:1" >/dev/null 2>&1
+long push "$registry/long/b:1" "$registry/long/pushed:1" --referrers >/dev/null 2>&1
 same "such an image is pushed as it is" "$(fetch long/pushed/manifests/1 | sha256sum)" "$(sha256sum <"$work/long")"
 HEARTH_DATA=$work/copies hearth copy "$registry/long/b:1" "$registry/long/copied:1" >/dev/null 2>&1
 same "and copied" "$(fetch long/copied/manifests/1 | sha256sum)" "$(sha256sum <"$work/long")"

@@ -7,6 +7,7 @@
 #include "registry/referrers_remote_priv.h"
 #include "registry/repository.h"
 #include "tests/registry/shelf.h"
+#include "tests/registry/stock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -198,6 +199,52 @@ static void the_store_knows_what_was_pushed_to_it(void **state)
 	assert_true(digest_equal(&found[1], &digests[1]));
 }
 
+/* An index that names this manifest by its sha512, *out_name. */
+static struct digest make_index(struct store *store, const struct digest *manifest,
+				struct digest *out_name)
+{
+	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
+	auto_buf struct buf index = BUF_INIT(MANIFEST_MAX);
+	char name[DIGEST_TEXT_MAX];
+	struct digest digest;
+	struct err err = {0};
+
+	check_ok(blob_read_all(store, manifest, &text, &err), &err);
+	*out_name = stock_digest(buf_str(&text), DIGEST_SHA512);
+	check_ok(blob_put_as(store, buf_str(&text), out_name, &digest, &err), &err);
+	check_ok(buf_addf(&index, &err,
+			  "{\"schemaVersion\":2,\"manifests\":[{\"mediaType\":\"" MEDIA_OCI_MANIFEST
+			  "\",\"digest\":\"%s\",\"size\":%zu}]}",
+			  digest_format(out_name, name), text.len),
+		 &err);
+	check_ok(blob_put(store, buf_str(&index), &digest, &err), &err);
+	return digest;
+}
+
+static void what_is_about_a_sha512_may_say_either_name(void **state)
+{
+	struct shelf *shelf = *state;
+	struct store *store = shelf->from->store;
+	auto_free struct digest *found = NULL;
+	struct digest manifest;
+	struct digest name;
+	struct digest index;
+	struct digest digests[2];
+	size_t count;
+	struct err err = {0};
+
+	shelf_make(store, "i/image", NULL, &manifest);
+	index = make_index(store, &manifest, &name);
+	shelf_make(store, "s/signature", &name, &digests[0]);
+	shelf_make(store, "b/bill", &manifest, &digests[1]);
+	record(store, &digests[0]);
+	record(store, &digests[1]);
+	check_ok(referrers_find(store, &index, &found, &count, &err), &err);
+	assert_int_equal(count, 2);
+	assert_true(digest_equal(&found[0], &digests[0]));
+	assert_true(digest_equal(&found[1], &digests[1]));
+}
+
 static void the_tag_is_made_of_the_digest(void **state)
 {
 	char tag[REFERRERS_TAG_MAX];
@@ -228,6 +275,7 @@ int main(void)
 		TEST(tags_are_put_at_once_where_that_can_be),
 		TEST(what_is_about_an_image_comes_with_it),
 		TEST(the_store_knows_what_was_pushed_to_it),
+		TEST(what_is_about_a_sha512_may_say_either_name),
 		TEST(the_tag_is_made_of_the_digest),
 	};
 
