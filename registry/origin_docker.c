@@ -209,18 +209,24 @@ static int docker_add_layers(struct docker_archive *archive, const json_t *names
 	return 0;
 }
 
-/* <hex>.json, or blobs/sha256/<hex>: a config that says what it is. */
-static int docker_check_config(struct str name, const struct digest *found, struct err *err)
+/* <hex>.json, or blobs/<algorithm>/<hex>: a config that says what it is. */
+static int docker_check_config(struct str name, struct str text, struct err *err)
 {
-	char hex[DIGEST_HEX_MAX];
 	struct str stem = name;
 	const char *slash = name.len ? memrchr(name.ptr, '/', name.len) : NULL;
+	char said[DIGEST_TEXT_MAX];
+	struct digest digest;
+	struct err none;
+	int n;
 
 	if (slash)
 		stem = (struct str){slash + 1, name.len - (size_t)(slash + 1 - name.ptr)};
 	if (stem.len > 5 && memcmp(stem.ptr + stem.len - 5, ".json", 5) == 0)
 		stem.len -= 5;
-	if (stem.len != strlen(digest_hex(found, hex)) || str_equal(stem, str_of(hex)))
+	n = snprintf(said, sizeof(said), "sha%s:" STR_FMT, stem.len == 128 ? "512" : "256",
+		     STR_ARG(stem));
+	if (n < 0 || (size_t)n >= sizeof(said) || digest_parse(str_of(said), &digest, &none) < 0 ||
+	    digest_is_of(&digest, text))
 		return 0;
 	return err_set(err, ERR_CORRUPT, "the archive's " STR_FMT " is not what its name says",
 		       STR_ARG(name));
@@ -236,7 +242,7 @@ static int docker_add_config(struct docker_archive *archive, struct str name,
 	    tar_index_read(archive->tar, name, &text, err) < 0)
 		return -1;
 	digest_of(buf_str(&text), &blob->digest);
-	if (docker_check_config(name, &blob->digest, err) < 0 ||
+	if (docker_check_config(name, buf_str(&text), err) < 0 ||
 	    image_config_parse(buf_str(&text), config, err) < 0)
 		return -1;
 	archive->blob_count++;

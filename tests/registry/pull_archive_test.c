@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/base/fd.h"
 #include "layers/codec_priv.h"
+#include "registry/tar_out_priv.h"
 #include "tests/layers/tarball.h"
 #include "tests/registry/pulling.h"
 
@@ -359,18 +360,25 @@ static void docker_archives_that_lie_are_refused(void **state)
 
 static void a_config_that_has_a_digest_for_a_name_is_held_to_it(void **state)
 {
+	static const size_t digits[] = {64, 128};
 	struct archives *archives = *state;
-	char list[256];
-	char name[80];
-	struct err err = {0};
 
-	memset(name, 'a', 64);
-	(void)snprintf(name + 64, sizeof(name) - 64, ".json");
-	(void)snprintf(list, sizeof(list), "[{\"Config\":\"%s\"}]", name);
-	tarball_entry(&archives->tar, .name = "manifest.json", .data = str_of(list));
-	tarball_entry(&archives->tar, .name = name, .data = STR("{}"));
-	check_err(run(archives, "docker-archive", &err), &err, ERR_CORRUPT);
-	assert_non_null(strstr(err.text, "is not what its name says"));
+	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++) {
+		struct buf_sink out = BUF_SINK(&archives->tar.bytes);
+		char list[256];
+		char name[160];
+		struct err err = {0};
+
+		memset(name, 'a', digits[i]);
+		(void)snprintf(name + digits[i], sizeof(name) - digits[i], ".json");
+		(void)snprintf(list, sizeof(list), "[{\"Config\":\"%s\"}]", name);
+		tarball_done(&archives->tar);
+		tarball_init(&archives->tar);
+		tarball_entry(&archives->tar, .name = "manifest.json", .data = str_of(list));
+		check_ok(tar_out_file(&out.sink, name, STR("{}"), &err), &err);
+		check_err(run(archives, "docker-archive", &err), &err, ERR_CORRUPT);
+		assert_non_null(strstr(err.text, "is not what its name says"));
+	}
 }
 
 static void the_other_kind_of_archive_is_named(void **state)
