@@ -16,6 +16,7 @@
 #include "registry/document.h"
 #include "registry/outgrown.h"
 #include "registry/tag.h"
+#include "registry/unrecorded.h"
 
 #define GC_BATCH 256 /* records removed in one transaction, while others wait */
 
@@ -335,7 +336,8 @@ static int gc_carry_out(struct gc *gc, struct err *err)
 {
 	bool dry_run = gc->options->dry_run;
 
-	if (gc_forget_versions(gc, err) < 0)
+	if ((!dry_run && unrecorded_settle(gc->options->store, gc->options->cancel, err) < 0) ||
+	    gc_forget_versions(gc, err) < 0)
 		return -1;
 	if (gc_plan_make(gc->options->store, &gc->options->policy, &gc->plan, err) < 0 ||
 	    gc_drop_records(gc, err) < 0 || gc_drop_contexts(gc, err) < 0 ||

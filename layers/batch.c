@@ -15,6 +15,7 @@
 
 #include "layers/base/thread.h"
 #include "layers/blob_priv.h"
+#include "layers/receipt_priv.h"
 
 struct batch_item {
 	struct digest id;
@@ -26,7 +27,8 @@ struct batch_item {
 };
 
 struct batch {
-	size_t used;
+	size_t used; /* of bytes */
+	size_t lent; /* by the blobs */
 	size_t count;
 	struct batch_blob *blobs; /* owned by the threads that wait for them */
 	struct batch_item items[BATCH_CHUNKS_MAX];
@@ -52,21 +54,46 @@ void batch_queue_done(struct batch_queue *queue)
 	(void)pthread_cond_destroy(&queue->changed);
 }
 
+static int batch_write_chunk(const struct store_blobs *blobs, MDB_txn *txn,
+			     const struct batch_chunk *chunk, struct err *err)
+{
+	struct chunk_frame frame = {chunk->id, chunk->plain_size};
+
+	if (chunk_put(blobs, txn, &chunk->id, chunk->bytes, err) < 0)
+		return -1;
+	return chunk->codec ? chunk_put_frame(blobs, txn, chunk->codec, &chunk->plain, &frame, err)
+			    : 0;
+}
+
 static int batch_write_chunks(const struct store_blobs *blobs, MDB_txn *txn,
 			      const struct batch *batch, struct err *err)
 {
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct batch_item *item = &batch->items[i];
-		struct chunk_frame frame = {item->id, item->plain_size};
-		struct str bytes = {batch->bytes + item->at, item->len};
+		const struct batch_chunk chunk = {
+			.id = item->id,
+			.bytes = {batch->bytes + item->at, item->len},
+			.codec = item->codec[0] ? item->codec : NULL,
+			.plain = item->plain,
+			.plain_size = item->plain_size,
+		};
 
-		if (chunk_put(blobs, txn, &item->id, bytes, err) < 0)
-			return -1;
-		if (item->codec[0] &&
-		    chunk_put_frame(blobs, txn, item->codec, &item->plain, &frame, err) < 0)
+		if (batch_write_chunk(blobs, txn, &chunk, err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* Where the blob cannot be, blob->err says so. */
+static int batch_write_blob(const struct store_blobs *blobs, MDB_txn *txn, struct batch_blob *blob,
+			    struct err *err)
+{
+	if ((blob->last.bytes.len > 0 && batch_write_chunk(blobs, txn, &blob->last, err) < 0) ||
+	    blob_entry_put(blobs, txn, blob, err) < 0)
+		return -1;
+	return blob->err.kind == ERR_NONE && blob->receipt.len > 0
+		       ? receipt_put(blobs, txn, blob, err)
+		       : 0;
 }
 
 static int batch_write(struct store *store, struct batch *batch, struct err *err)
@@ -78,7 +105,7 @@ static int batch_write(struct store *store, struct batch *batch, struct err *err
 	    batch_write_chunks(blobs, txn, batch, err) < 0)
 		return -1;
 	for (struct batch_blob *blob = batch->blobs; blob; blob = blob->next) {
-		if (blob_entry_put(blobs, txn, blob, err) < 0)
+		if (batch_write_blob(blobs, txn, blob, err) < 0)
 			return -1;
 	}
 	return db_commit(&blobs->db, steal_ptr(&txn), err);
@@ -187,7 +214,7 @@ static struct batch *batch_new_locked(struct store *store)
 		batch = malloc(sizeof(*batch)); /* touched only as it fills */
 	if (!batch)
 		abort();
-	batch->used = batch->count = 0;
+	batch->used = batch->lent = batch->count = 0;
 	batch->blobs = NULL;
 	return batch;
 }
@@ -203,7 +230,8 @@ static struct batch *batch_room_locked(struct store *store, size_t len)
 
 		if (!batch)
 			batch = queue->filling = batch_new_locked(store);
-		if (batch->count < BATCH_CHUNKS_MAX && len <= BATCH_BYTES - batch->used)
+		if (batch->count < BATCH_CHUNKS_MAX &&
+		    len <= BATCH_BYTES - batch->used - batch->lent)
 			return batch;
 		if (queue->busy)
 			pthread_cond_wait(&queue->changed, &queue->lock.os);
@@ -251,7 +279,8 @@ int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, s
 	int rc;
 
 	lock_take(&store->queue.lock);
-	batch = batch_room_locked(store, 0);
+	batch = batch_room_locked(store, blob->last.bytes.len);
+	batch->lent += blob->last.bytes.len;
 	number = queue->number;
 	blob->err = (struct err){0};
 	blob->next = batch->blobs;

@@ -31,13 +31,15 @@ struct batch_chunk {
 	uint32_t plain_size;
 };
 
-/* A blob whose chunks have all been added. */
+/* A blob whose chunks have all been added, but for the last. */
 struct batch_blob {
 	struct digest digest;        /* sha256 */
 	const struct digest *alias;  /* NULL, or another digest of the same bytes */
 	uint64_t size;               /* bytes */
 	const struct blob_ref *refs; /* blob_priv.h */
 	size_t count;
+	struct batch_chunk last; /* one of refs that is written with it; bytes of 0 for none */
+	struct str receipt;      /* receipt.h: for whom; "" for nobody */
 	struct batch_blob *next;
 	struct err err; /* ERR_NONE once written */
 };
@@ -72,7 +74,8 @@ int batch_add(struct store *store, const struct batch_chunk *chunk, uint64_t *si
 
 /*
  * Make a blob exist, and all that was added before it; durable when this
- * returns 0. ERR_UNAVAILABLE when one of its chunks is no longer there.
+ * returns 0. Its last chunk is not copied, and counts for the batch's memory. ERR_UNAVAILABLE when
+ * one of its chunks is no longer there.
  */
 int batch_commit(struct store *store, struct batch_blob *blob, uint64_t since, struct err *err)
 	MUST_CHECK;

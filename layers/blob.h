@@ -118,6 +118,9 @@ int blob_writer_add_frame(struct blob_writer *writer, const char *codec,
 			  const struct fingerprint *plain, uint32_t plain_size, struct str frame,
 			  struct err *err) MUST_CHECK;
 
+/* The commit leaves a receipt of this name (receipt.h), which is borrowed until then. */
+void blob_writer_receipt(struct blob_writer *writer, struct str name);
+
 /* How many of the added bytes the store did not have yet. */
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer);
 

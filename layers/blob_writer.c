@@ -17,6 +17,7 @@ struct blob_writer {
 	uint64_t new_bytes;
 	struct blob_ref *refs;
 	size_t count;
+	struct str receipt; /* borrowed */
 };
 
 int blob_writer_open(struct store *store, struct blob_writer **out, struct err *err)
@@ -62,6 +63,11 @@ static void blob_writer_hash(struct blob_writer *writer, struct str bytes)
 		hasher_add(&writer->other, bytes);
 }
 
+void blob_writer_receipt(struct blob_writer *writer, struct str name)
+{
+	writer->receipt = name;
+}
+
 uint64_t blob_writer_new_bytes(const struct blob_writer *writer)
 {
 	return writer->new_bytes;
@@ -95,12 +101,11 @@ static int blob_writer_has(const struct blob_writer *writer, const struct batch_
 	return chunk_find_frame(writer->blobs, txn, chunk->codec, &chunk->plain, &frame, err);
 }
 
-static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk *chunk,
-				 struct err *err)
+/* Put the chunk, whose id is found, on the list. 1 the store has it already, 0, -1. */
+static int blob_writer_list(struct blob_writer *writer, struct batch_chunk *chunk, struct err *err)
 {
 	struct blob_chunk ref = {.size = (uint32_t)chunk->bytes.len,
 				 .plain_size = chunk->plain_size};
-	int known;
 
 	/* All bytes up to its end are hashed: the first one's digest is as if the blob ended here.
 	 */
@@ -109,17 +114,24 @@ static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk 
 	else
 		digest_of(chunk->bytes, &chunk->id);
 	ref.id = chunk->id;
-	known = blob_writer_has(writer, chunk, err);
-	if (known < 0)
+	if (blob_writer_append(writer, &ref, err) < 0)
 		return -1;
-	if (known == 0) {
-		int added = batch_add(writer->store, chunk, &writer->since, err);
+	return blob_writer_has(writer, chunk, err);
+}
 
-		if (added < 0)
-			return -1;
-		writer->new_bytes += added ? chunk->bytes.len : 0;
-	}
-	return blob_writer_append(writer, &ref, err);
+static int blob_writer_add_chunk(struct blob_writer *writer, struct batch_chunk *chunk,
+				 struct err *err)
+{
+	int known = blob_writer_list(writer, chunk, err);
+	int added;
+
+	if (known != 0)
+		return known < 0 ? -1 : 0;
+	added = batch_add(writer->store, chunk, &writer->since, err);
+	if (added < 0)
+		return -1;
+	writer->new_bytes += added ? chunk->bytes.len : 0;
+	return 0;
 }
 
 static int blob_writer_flush(struct blob_writer *writer, struct err *err)
@@ -223,8 +235,6 @@ int blob_writer_check(struct blob_writer *writer, const struct digest *expected,
 
 	if (!hasher)
 		return 0; /* blob_writer_commit() judges those */
-	if (blob_writer_flush(writer, err) < 0)
-		return -1;
 	hasher_peek(hasher, &found);
 	if (!digest_equal(&found, expected))
 		return blob_writer_mismatch(expected, &found, err);
@@ -265,8 +275,29 @@ static int blob_writer_alias(struct blob_writer *writer, struct batch_blob *blob
 		return -1;
 	if (!digest_equal(&found, expected))
 		return blob_writer_mismatch(expected, &found, err);
+	blob->last = (struct batch_chunk){0};
 	blob->alias = expected;
+	blob->receipt = writer->receipt;
 	return batch_commit(writer->store, blob, writer->since, err);
+}
+
+/* What came since the last whole chunk is written with the entry, from where it is. */
+static int blob_writer_end(struct blob_writer *writer, struct batch_blob *blob, struct err *err)
+{
+	struct batch_chunk chunk = {.bytes = buf_str(&writer->partial)};
+	int known = chunk.bytes.len > 0 ? blob_writer_list(writer, &chunk, err) : 1;
+
+	if (known < 0)
+		return -1;
+	if (known == 0) {
+		blob->last = chunk;
+		writer->new_bytes += chunk.bytes.len;
+	}
+	hasher_final(&writer->hasher, &blob->digest);
+	blob->size = writer->size;
+	blob->refs = writer->refs;
+	blob->count = writer->count;
+	return 0;
 }
 
 int blob_writer_commit(struct blob_writer *writer, const struct digest *expected,
@@ -276,14 +307,12 @@ int blob_writer_commit(struct blob_writer *writer, const struct digest *expected
 	bool foreign = expected && expected->algorithm != DIGEST_SHA256;
 	bool hashed = foreign && blob_writer_hasher(writer, expected->algorithm);
 
-	if (blob_writer_flush(writer, err) < 0 ||
-	    (expected && blob_writer_check(writer, expected, err) < 0))
+	if ((expected && blob_writer_check(writer, expected, err) < 0) ||
+	    blob_writer_end(writer, &blob, err) < 0)
 		return -1;
-	hasher_final(&writer->hasher, &blob.digest);
 	blob.alias = hashed ? expected : NULL;
-	blob.size = writer->size;
-	blob.refs = writer->refs;
-	blob.count = writer->count;
+	if (!foreign || hashed)
+		blob.receipt = writer->receipt;
 	if (batch_commit(writer->store, &blob, writer->since, err) < 0)
 		return -1;
 	if (foreign && !hashed && blob_writer_alias(writer, &blob, expected, err) < 0)

@@ -11,7 +11,9 @@
  *	                    in the snapshot or was written since by one of these
  *	                    named in a lease: read before each deletion, with those
  *	                    that ended since (lease.c keeps them for us)
- *	by who put it       after the snapshot: its stamp is later than ours
+ *	by who put it       with a receipt: the floor above finds that while it
+ *	                    marks, or the blob's stamp is later than ours
+ *	                    after the snapshot: its stamp is later than ours
  *	                    before: his lease was there when we took the snapshot,
  *	                    and our stamp is not later than its
  */

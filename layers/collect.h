@@ -6,7 +6,7 @@
  * 	1 collect_open()       one collector at a time, in all processes
  * 	2 collect_exclude()    the floor above removes records; as often as it likes
  * 	3 collect_mark()       a snapshot of the records, and all that leases name
- * 	  collect_keep()       each root of that snapshot
+ * 	  collect_keep()       each root of that snapshot, and of the receipts since
  * 	4 collect_sweep()      the rest goes: trees, blobs, chunks, frames
  *
  * Nothing that a lease (lease.h) holds is removed; one of a dead owner counts

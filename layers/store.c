@@ -30,7 +30,8 @@ static const struct {
 	[STORE_TRASH] = {"trash", false},      [STORE_RUN] = {"run", false},
 };
 
-static const char *const store_tables[] = {"chunks", "counts", "frames", "blobs", "pages"};
+static const char *const store_tables[] = {"chunks", "counts", "frames",
+					   "blobs",  "pages",  "receipts"};
 
 static struct store *store_new(const struct store_options *options)
 {
@@ -44,7 +45,6 @@ static struct store *store_new(const struct store_options *options)
 	store->map_bytes = options->map_bytes ? options->map_bytes : STORE_MAP_BYTES;
 	store->lock = (struct lock)LOCK_INIT;
 	store->use_lock = (struct lock)LOCK_INIT;
-	store->share_lock = (struct lock)LOCK_INIT;
 	store->reading_lock = (struct lock)LOCK_INIT;
 	store->listen_lock = (struct lock)LOCK_INIT;
 	store->lockfd = -1;
@@ -355,10 +355,24 @@ int store_open(const struct store_options *options, struct store **out, struct e
 	return 0;
 }
 
+/* A store that was made before there were receipts gets the table when it is opened. */
+static int store_add_tables(const struct db *db, struct err *err)
+{
+	AUTO(txn) MDB_txn *txn = NULL;
+	MDB_dbi table;
+	int rc;
+
+	if (db_begin(db, DB_READ, &txn, err) < 0)
+		return -1;
+	rc = mdb_dbi_open(txn, "receipts", 0, &table);
+	mdb_txn_abort(steal_ptr(&txn));
+	return rc == MDB_NOTFOUND ? store_make_tables(db, err) : 0;
+}
+
 static int store_open_tables(struct store_blobs *blobs, struct err *err)
 {
-	MDB_dbi *const tables[] = {&blobs->chunks, &blobs->counts, &blobs->frames, &blobs->blobs,
-				   &blobs->pages};
+	MDB_dbi *const tables[] = {&blobs->chunks, &blobs->counts, &blobs->frames,
+				   &blobs->blobs,  &blobs->pages,  &blobs->receipts};
 	AUTO(txn) MDB_txn *txn = NULL;
 
 	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
@@ -384,7 +398,7 @@ static int store_open_blobs_locked(struct store *store, struct err *err)
 		return 0;
 	if (db_open(store->path, "blobs", store->map_bytes, false, &blobs.db, err) < 0)
 		return -1;
-	if (store_open_tables(&blobs, err) < 0) {
+	if (store_add_tables(&blobs.db, err) < 0 || store_open_tables(&blobs, err) < 0) {
 		db_close(&blobs.db);
 		return -1;
 	}

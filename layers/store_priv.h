@@ -17,14 +17,13 @@
 /* The database blobs/; the file that owns a table says what it holds. */
 struct store_blobs {
 	struct db db;
-	MDB_dbi chunks; /* chunk.c */
-	MDB_dbi counts; /* chunk.c */
-	MDB_dbi frames; /* chunk.c */
-	MDB_dbi blobs;  /* blob_entry.c */
-	MDB_dbi pages;  /* blob_entry.c */
+	MDB_dbi chunks;   /* chunk.c */
+	MDB_dbi counts;   /* chunk.c */
+	MDB_dbi frames;   /* chunk.c */
+	MDB_dbi blobs;    /* blob_entry.c */
+	MDB_dbi pages;    /* blob_entry.c */
+	MDB_dbi receipts; /* receipt.c */
 };
-
-struct lease_shared;
 
 #define STORE_LISTENERS_MAX 8
 
@@ -49,12 +48,8 @@ struct store {
 	char boot[BOOT_ID_MAX]; /* "" until asked for */
 	struct lock use_lock;   /* lease.c */
 	/* guarded by use_lock: */
-	unsigned uses;          /* leases of this process that are in use */
-	struct lock share_lock; /* lease_shared.c */
-	/* guarded by share_lock: */
-	size_t sharing;                    /* threads */
-	struct lease_shared *shared_lease; /* which rests, for who comes; or NULL */
-	struct lock reading_lock;          /* lease_reading.c */
+	unsigned uses;            /* leases of this process that are in use */
+	struct lock reading_lock; /* lease_reading.c */
 	/* guarded by reading_lock: */
 	struct lease_reading *reading; /* which takes names; or NULL */
 	struct lock listen_lock;       /* journal.c */

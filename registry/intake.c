@@ -2,7 +2,6 @@
 #include "registry/intake.h"
 
 #include "layers/base/clock.h"
-#include "layers/lease_shared.h"
 #include "registry/repository.h"
 
 struct intake {
@@ -73,13 +72,10 @@ static int intake_record(struct store *store, struct str repository, const struc
 
 int intake_keep(struct intake *intake, struct str repository, struct err *err)
 {
-	AUTO(lease_shared) struct lease_shared *lease = NULL;
 	struct blob_info blob;
 
-	if (lease_shared_join(intake->store, &lease, err) < 0 ||
-	    blob_writer_commit(intake->writer, &intake->digest, &blob, err) < 0)
-		return -1;
-	return intake_record(intake->store, repository, &intake->digest, &blob, err);
+	blob_writer_receipt(intake->writer, repository);
+	return blob_writer_commit(intake->writer, &intake->digest, &blob, err);
 }
 
 int intake_find(struct store *store, struct lease *lease, const struct digest *digest,

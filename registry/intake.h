@@ -3,9 +3,9 @@
  * intake.h - a blob is taken in: its bytes are hashed and stored as they come,
  * and in the end a repository holds them.
  *
- * Durability: blob and record are durable when intake_keep() returns 0. A lease
- * holds the blob until its record is there. Without intake_keep() nothing is
- * kept.
+ * Durability: the blob, and that the repository holds it, are durable when
+ * intake_keep() returns 0, by one commit: its receipt (layers/receipt.h) comes
+ * with it. Without intake_keep() nothing is kept.
  *
  * Threads: an intake belongs to one at a time. Memory: a chunk (blob.h).
  */

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * repository.c - table `repositories`. '!' sorts before all that a name may have, so
- * repositories lie in the order of their names.
- *
- *	NAME!b!DIGEST           a blob      {"v": 1, "blob": "sha256:..", "sizeBytes",
- *	NAME!m!DIGEST           a manifest   "source", "at", "mediaType", "subject"}
- *	NAME!r!SUBJECT!DIGEST   a referrer  {"v": 1, "subject", "descriptor": {..}};
- *	                                    SUBJECT is the hex of the sha256 of its text
- */
-#include "registry/repository.h"
+/* repository.c - one record, found, written and removed. */
+#include "registry/repository_priv.h"
 
 #include "layers/base/clock.h"
 #include "layers/blob.h"
@@ -17,19 +9,10 @@
 
 #include <stdio.h>
 
-#define REPOSITORY_TABLE "repositories"
-#define REPOSITORY_LETTERS "bm" /* by enum repository_kind */
-#define REPOSITORY_PREFIX_MAX (GRAMMAR_NAME_MAX + sizeof("!m!"))
-
-struct repository_key {
-	char text[META_KEY_MAX + 1];
-};
-
 static const char *const repository_sources[] = {"push", "bake", "mirror"};
 
-/* NAME!LETTER!REST */
-static int repository_key(struct str repository, char letter, const char *rest,
-			  struct repository_key *out, struct err *err)
+int repository_key(struct str repository, char letter, const char *rest, struct repository_key *out,
+		   struct err *err)
 {
 	if (repository.len == 0 || repository.len > GRAMMAR_NAME_MAX ||
 	    memchr(repository.ptr, '!', repository.len))
@@ -50,10 +33,9 @@ static int repository_item_key(struct str repository, enum repository_kind kind,
 			      out, err);
 }
 
-/* The key of a referrer; or, without one, the prefix of all of a subject's. */
-static int repository_referrer_key(struct str repository, const struct digest *subject,
-				   const struct digest *digest, struct repository_key *out,
-				   struct err *err)
+int repository_referrer_key(struct str repository, const struct digest *subject,
+			    const struct digest *digest, struct repository_key *out,
+			    struct err *err)
 {
 	char text[DIGEST_TEXT_MAX];
 	char hex[DIGEST_HEX_MAX];
@@ -100,9 +82,8 @@ static int repository_read_value(const json_t *value, struct repository_item *ou
 	return 0;
 }
 
-static int repository_read(struct str repository, enum repository_kind kind,
-			   const struct digest *digest, const json_t *value,
-			   struct repository_item *out, struct err *err)
+int repository_read(struct str repository, enum repository_kind kind, const struct digest *digest,
+		    const json_t *value, struct repository_item *out, struct err *err)
 {
 	struct repository_item item = {.kind = kind, .digest = *digest};
 	char text[DIGEST_TEXT_MAX];
@@ -115,8 +96,9 @@ static int repository_read(struct str repository, enum repository_kind kind,
 	return 0;
 }
 
-int repository_find(struct meta *meta, struct str repository, enum repository_kind kind,
-		    const struct digest *digest, struct repository_item *out, struct err *err)
+static int repository_find_record(struct meta *meta, struct str repository,
+				  enum repository_kind kind, const struct digest *digest,
+				  struct repository_item *out, struct err *err)
 {
 	AUTO(json) json_t *value = NULL;
 	struct repository_key key;
@@ -127,6 +109,32 @@ int repository_find(struct meta *meta, struct str repository, enum repository_ki
 	found = meta_get(meta, REPOSITORY_TABLE, str_of(key.text), &value, err);
 	if (found == 1 && repository_read(repository, kind, digest, value, out, err) < 0)
 		return -1;
+	return found;
+}
+
+void repository_read_receipt(const struct receipt *receipt, struct repository_item *out)
+{
+	*out = (struct repository_item){
+		.kind = REPOSITORY_BLOB,
+		.source = REPOSITORY_PUSHED,
+		.digest = receipt->digest,
+		.blob = receipt->blob,
+		.size = receipt->size,
+		.at_ms = receipt->at_ms,
+	};
+}
+
+int repository_find(struct meta *meta, struct str repository, enum repository_kind kind,
+		    const struct digest *digest, struct repository_item *out, struct err *err)
+{
+	struct receipt receipt;
+	int found = repository_find_record(meta, repository, kind, digest, out, err);
+
+	if (found != 0 || kind != REPOSITORY_BLOB)
+		return found;
+	found = receipt_find(meta_store(meta), repository, digest, &receipt, err);
+	if (found == 1)
+		repository_read_receipt(&receipt, out);
 	return found;
 }
 
@@ -209,6 +217,42 @@ int repository_put(struct meta *meta, struct str repository, const struct reposi
 	return repository_put_about(meta, repository, item, NULL, err);
 }
 
+int repository_has_record(struct meta *meta, struct str repository,
+			  const struct repository_item *item, struct err *err)
+{
+	struct repository_key key;
+
+	if (repository_item_key(repository, item->kind, &item->digest, &key, err) < 0)
+		return -1;
+	return meta_has(meta, REPOSITORY_TABLE, str_of(key.text), err);
+}
+
+int repository_confirm(struct meta *meta, struct str repository, const struct repository_item *item,
+		       struct err *err)
+{
+	int has = repository_has_record(meta, repository, item, err);
+
+	if (has != 0)
+		return has < 0 ? -1 : 0;
+	return repository_write(meta, repository, item, NULL, err);
+}
+
+int repository_put_receipt(struct meta *meta, const struct receipt *receipt, struct err *err)
+{
+	struct str name = str_of(receipt->name);
+	struct repository_item item;
+	struct repository_item old;
+	int found;
+
+	repository_read_receipt(receipt, &item);
+	found = repository_find_record(meta, name, REPOSITORY_BLOB, &item.digest, &old, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && old.at_ms > item.at_ms)
+		item.at_ms = old.at_ms;
+	return repository_put(meta, name, &item, err);
+}
+
 static json_t *repository_descriptor(const struct repository_item *item,
 				     const struct outline *outline)
 {
@@ -276,8 +320,9 @@ static int repository_del_referrer(struct meta *meta, struct str repository,
 	return meta_del(meta, REPOSITORY_TABLE, str_of(key.text), err);
 }
 
-int repository_del(struct meta *meta, struct str repository, enum repository_kind kind,
-		   const struct digest *digest, struct err *err)
+static int repository_del_record(struct meta *meta, struct str repository,
+				 enum repository_kind kind, const struct digest *digest,
+				 struct err *err)
 {
 	AUTO(json) json_t *value = NULL;
 	struct repository_key key;
@@ -293,170 +338,21 @@ int repository_del(struct meta *meta, struct str repository, enum repository_kin
 	return meta_del(meta, REPOSITORY_TABLE, str_of(key.text), err);
 }
 
+int repository_del(struct meta *meta, struct str repository, enum repository_kind kind,
+		   const struct digest *digest, struct err *err)
+{
+	int received = kind == REPOSITORY_BLOB
+			       ? receipt_drop(meta_store(meta), repository, digest, err)
+			       : 0;
+	int recorded;
+
+	if (received < 0)
+		return -1;
+	recorded = repository_del_record(meta, repository, kind, digest, err);
+	return recorded == 0 ? received : recorded;
+}
+
 void repository_note(struct store *store, const struct repository_item *item)
 {
 	use_note(store, &item->blob);
-}
-
-static int repository_has(struct meta *meta, struct str repository, enum repository_kind kind,
-			  struct err *err)
-{
-	struct repository_key prefix;
-	struct str first;
-
-	if (repository_key(repository, REPOSITORY_LETTERS[kind], "", &prefix, err) < 0)
-		return -1;
-	return meta_find_end(meta, REPOSITORY_TABLE, str_of(prefix.text), META_FIRST, &first, err);
-}
-
-int repository_exists(struct meta *meta, struct str repository, struct err *err)
-{
-	return repository_has(meta, repository, REPOSITORY_MANIFEST, err);
-}
-
-int repository_is_begun(struct meta *meta, struct str repository, struct err *err)
-{
-	int found = repository_exists(meta, repository, err);
-
-	return found != 0 ? found : repository_has(meta, repository, REPOSITORY_BLOB, err);
-}
-
-struct repository_walk {
-	repository_each_fn *fn;
-	void *ctx;
-};
-
-/* NAME!LETTER!DIGEST of an item; false for what else there is. */
-static bool repository_split(struct str key, struct str *name, enum repository_kind *kind,
-			     struct digest *digest)
-{
-	struct str letter;
-	struct err none;
-
-	if (!str_cut(&key, '!', name) || !str_cut(&key, '!', &letter) || letter.len != 1 ||
-	    letter.ptr[0] == 'r')
-		return false;
-	*kind = letter.ptr[0] == 'm' ? REPOSITORY_MANIFEST : REPOSITORY_BLOB;
-	return digest_parse(key, digest, &none) == 0;
-}
-
-static int repository_walk_record(void *ctx, struct str key, const json_t *value, struct err *err)
-{
-	const struct repository_walk *walk = ctx;
-	struct repository_item item;
-	enum repository_kind kind;
-	struct digest digest;
-	struct str name;
-
-	if (!repository_split(key, &name, &kind, &digest))
-		return 0;
-	if (repository_read(name, kind, &digest, value, &item, err) < 0)
-		return -1;
-	return walk->fn(walk->ctx, name, &item, err);
-}
-
-int repository_each(struct meta *meta, repository_each_fn *fn, void *ctx, struct err *err)
-{
-	struct repository_walk walk = {fn, ctx};
-
-	return meta_each(meta, REPOSITORY_TABLE, STR(""), repository_walk_record, &walk, err);
-}
-
-int repository_each_in(struct meta *meta, struct str repository, enum repository_kind kind,
-		       repository_each_fn *fn, void *ctx, struct err *err)
-{
-	struct repository_walk walk = {fn, ctx};
-	struct repository_key prefix;
-
-	if (repository_key(repository, REPOSITORY_LETTERS[kind], "", &prefix, err) < 0)
-		return -1;
-	return meta_each(meta, REPOSITORY_TABLE, str_of(prefix.text), repository_walk_record, &walk,
-			 err);
-}
-
-static int repository_take_name(void *ctx, struct str key, struct err *err)
-{
-	struct str name;
-
-	if (!str_cut(&key, '!', &name) || name.len > GRAMMAR_NAME_MAX)
-		return err_set(err, ERR_CORRUPT, "repositories: a key is none");
-	(void)snprintf(ctx, GRAMMAR_NAME_MAX + 1, STR_FMT, STR_ARG(name));
-	return 1;
-}
-
-int repository_next_name(struct meta *meta, char name[static GRAMMAR_NAME_MAX + 1], struct err *err)
-{
-	char after[REPOSITORY_PREFIX_MAX];
-
-	/* '~' comes behind each letter */
-	(void)snprintf(after, sizeof(after), "%s%s", name, name[0] ? "!~" : "");
-	return meta_each_key(meta, REPOSITORY_TABLE, STR(""), str_of(after), repository_take_name,
-			     name, err);
-}
-
-int repository_each_name(struct meta *meta, struct str after, repository_name_fn *fn, void *ctx,
-			 struct err *err)
-{
-	char name[GRAMMAR_NAME_MAX + 1];
-	int more;
-
-	(void)snprintf(name, sizeof(name), STR_FMT, STR_ARG(after));
-	while ((more = repository_next_name(meta, name, err)) == 1) {
-		int exists = repository_exists(meta, str_of(name), err);
-		int result = exists == 1 ? fn(ctx, str_of(name), err) : exists;
-
-		if (result != 0)
-			return result;
-	}
-	return more;
-}
-
-int repository_has_referrer(struct meta *meta, struct str repository, const struct digest *subject,
-			    const struct digest *digest, struct err *err)
-{
-	struct repository_key key;
-
-	if (repository_referrer_key(repository, subject, digest, &key, err) < 0)
-		return -1;
-	return meta_has(meta, REPOSITORY_TABLE, str_of(key.text), err);
-}
-
-struct repository_referrers {
-	const struct digest *subject;
-	repository_referrer_fn *fn;
-	void *ctx;
-};
-
-static int repository_visit_referrer(void *ctx, struct str key, const json_t *value,
-				     struct err *err)
-{
-	const struct repository_referrers *walk = ctx;
-	json_t *descriptor;
-	struct digest subject;
-	struct digest digest;
-	struct err why;
-
-	if (digest_json_need(value, "", "subject", &subject, &why) < 0 ||
-	    digest_json_need(value, "", "digest", &digest, &why) < 0 ||
-	    json_need_object(value, "", "descriptor", &descriptor, &why) < 0)
-		return err_set(err, ERR_CORRUPT, "repositories: " STR_FMT ": %s", STR_ARG(key),
-			       why.text);
-	if (!digest_equal(&subject, walk->subject))
-		return 0;
-	return walk->fn(walk->ctx, &digest, descriptor, err);
-}
-
-int repository_each_referrer(struct meta *meta, struct str repository, const struct digest *subject,
-			     const struct digest *after, repository_referrer_fn *fn, void *ctx,
-			     struct err *err)
-{
-	struct repository_referrers walk = {subject, fn, ctx};
-	struct repository_key start = {.text = ""};
-	struct repository_key prefix;
-
-	if (repository_referrer_key(repository, subject, NULL, &prefix, err) < 0 ||
-	    (after && repository_referrer_key(repository, subject, after, &start, err) < 0))
-		return -1;
-	return meta_each_after(meta, REPOSITORY_TABLE, str_of(prefix.text), str_of(start.text),
-			       repository_visit_referrer, &walk, err);
 }

@@ -15,6 +15,11 @@
  *	baked     with the tags that lead to it: put when a tag is put
  *	mirrored  when the mirror lets it go
  *
+ * A blob that is pushed has a receipt at first (layers/receipt.h), which is as good
+ * as its record: it is found, deleted and gone through like one. The record comes
+ * with the first manifest that names it (repository_confirm()), or with the next
+ * collection (unrecorded.h).
+ *
  * Invariant: what a record names is in the store. Whoever puts one holds a lease
  * (layers/lease.h), as for any record. A name is at most GRAMMAR_NAME_MAX
  * bytes of a reference's path, so it has none below '-'.
@@ -22,9 +27,12 @@
 #pragma once
 
 #include "layers/meta.h"
+#include "layers/receipt.h"
 #include "registry/grammar.h"
 #include "registry/outline.h"
 #include "registry/reference.h"
+
+_Static_assert(GRAMMAR_NAME_MAX == RECEIPT_NAME_MAX, "a repository has receipts");
 
 #define REPOSITORY_TYPE_MAX ((size_t)256) /* a media type and its NUL */
 #define REPOSITORY_LEASE_MS ((int64_t)24 * 3600 * 1000)
@@ -56,11 +64,22 @@ int repository_put_manifest(struct meta *meta, struct str repository,
 			    const struct repository_item *item, const struct outline *outline,
 			    struct err *err) MUST_CHECK;
 
+/* What was found by a receipt has its record from now on; one that has is left alone. */
+int repository_confirm(struct meta *meta, struct str repository, const struct repository_item *item,
+		       struct err *err) MUST_CHECK;
+
+/* What the receipt says is a record from now on; the receipt stays. */
+int repository_put_receipt(struct meta *meta, const struct receipt *receipt, struct err *err)
+	MUST_CHECK;
+
 /* What was pushed follows the tags from now on, as if it were baked. */
 int repository_release(struct meta *meta, struct str repository, const struct repository_item *item,
 		       struct err *err) MUST_CHECK;
 
-/* 1 deleted, 0 was not there. Tags are left alone. */
+/*
+ * 1 deleted, 0 was not there. Tags are left alone. A receipt goes at once, in a
+ * commit of its own: the transaction is no shared one.
+ */
 int repository_del(struct meta *meta, struct str repository, enum repository_kind kind,
 		   const struct digest *digest, struct err *err) MUST_CHECK;
 
@@ -73,7 +92,10 @@ int repository_exists(struct meta *meta, struct str repository, struct err *err)
 /* Or anything at all: blobs come first. 1, 0, -1. */
 int repository_is_begun(struct meta *meta, struct str repository, struct err *err) MUST_CHECK;
 
-/* All items of every repository, or of one; until fn returns non-zero, which is returned. */
+/*
+ * All items of every repository, or those of one that have a record; until fn
+ * returns non-zero, which is returned.
+ */
 typedef int repository_each_fn(void *ctx, struct str repository, const struct repository_item *item,
 			       struct err *err);
 int repository_each(struct meta *meta, repository_each_fn *fn, void *ctx, struct err *err)

@@ -9,7 +9,7 @@ static int v2_blob_delete_record(const struct v2_call *call, struct err *err)
 	AUTO(meta) struct meta *meta = NULL;
 	int found;
 
-	if (meta_begin(call->v2->store, META_SHARED, &meta, err) < 0)
+	if (meta_begin(call->v2->store, META_WRITE, &meta, err) < 0)
 		return -1;
 	found = repository_del(meta, call->path.repository, REPOSITORY_BLOB, &call->path.digest,
 			       err);

@@ -8,7 +8,7 @@
  *	4 recorded          one transaction: what it names is looked up once more, then
  *	                    the manifest, whom it is about, and its tags
  *
- * Whoever deletes or collects a record does so in a transaction before 4, and the
+ * Whoever deletes or collects a record or a receipt does so in a transaction before 4, and the
  * manifest is refused, or after, and finds that it is named.
  */
 #include "registry/v2_manifest.h"
@@ -153,7 +153,10 @@ static int v2_manifest_put_find(const struct v2_manifest_put *put, struct meta *
 	return found;
 }
 
-/* In a read transaction *lease is told what was found; in the last one it is NULL. */
+/*
+ * In a read transaction *lease is told what was found; in the last one it is NULL,
+ * and what only a receipt tells of gets its record.
+ */
 static int v2_manifest_put_check_item(struct v2_manifest_put *put, struct meta *meta,
 				      struct lease *lease, const struct outline_item *item,
 				      struct err *err)
@@ -164,7 +167,8 @@ static int v2_manifest_put_check_item(struct v2_manifest_put *put, struct meta *
 
 	if (found == 1 && !lease)
 		found = blob_find(put->call->v2->store, &held.blob, &info, err);
-	if (found < 0 || (found == 1 && lease && lease_add(lease, &held.blob, err) < 0))
+	if (found < 0 || (found == 1 && lease && lease_add(lease, &held.blob, err) < 0) ||
+	    (found == 1 && !lease && repository_confirm(meta, put->repository, &held, err) < 0))
 		return -1;
 	if (found == 0 && item->kind != OUTLINE_FOREIGN)
 		v2_refuse_digest(put->call->response, 404, V2_MANIFEST_BLOB_UNKNOWN,
