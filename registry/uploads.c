@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploads.c - uploads/<ulid>:
- *
- *	offset  what
- *	0       {"repository": "tools/app", "startedAt": "…", "v": 1}, a line
- *	4096    the bytes that came
+ * uploads.c - sessions, from the first request to the last.
  *
  * A session's life:  has                   made by            visible
- *	1 half made   a name                uploads_begin()    no
- *	2 open        its line              the same           to its repository
- *	3 gone        at most a descriptor  uploads_remove(),  no
+ *	1 fresh       a name in memory      uploads_begin()    to its repository
+ *	2 half made   a file                uploads_append(),  the same, as fresh
+ *	                                    uploads_close()
+ *	3 open        its line              the same           to its repository
+ *	4 gone        at most a descriptor  uploads_remove(),  no
  *	                                    uploads_expire()
  *
  * What is half made when the daemon is killed goes UPLOADS_HALF_MS later.
@@ -22,13 +20,14 @@
 #include "layers/base/json.h"
 #include "layers/base/lock.h"
 #include "layers/base/log.h"
+#include "registry/uploads_file.h"
+#include "registry/uploads_fresh.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #define UPLOADS_DIR "uploads"
-#define UPLOADS_PAGE ((size_t)4096)
 #define UPLOADS_PIECE ((size_t)1024 * 1024) /* a chunk, which is then not copied again */
 #define UPLOADS_HALF_MS ((int64_t)60 * 1000)
 
@@ -36,6 +35,7 @@ struct uploads {
 	struct uploads_options options;
 	int dirfd;
 	struct vacancy vacancy;
+	struct uploads_fresh fresh;
 	struct lock lock;
 	pthread_cond_t left;
 	/* guarded by lock: */
@@ -45,8 +45,9 @@ struct uploads {
 
 struct uploads_session {
 	struct uploads *uploads;
-	int fd;
+	int fd;                 /* -1 of a fresh one */
 	char id[ULID_TEXT_MAX]; /* "" for one without a name */
+	char *repository;       /* owned; of a fresh one, else NULL */
 	uint64_t size;
 };
 
@@ -95,12 +96,6 @@ void uploads_leave(struct uploads *uploads)
 	lock_drop(&uploads->lock);
 }
 
-/* The bytes behind the page of a file of this length. */
-static uint64_t uploads_bytes(off_t length)
-{
-	return (uint64_t)length > UPLOADS_PAGE ? (uint64_t)length - UPLOADS_PAGE : 0;
-}
-
 /* Call fn for each session's name, whatever state it is in. */
 typedef int uploads_each_fn(struct uploads *uploads, const char *id, const struct stat *st,
 			    void *ctx, struct err *err);
@@ -131,7 +126,7 @@ static int uploads_take_stock(struct uploads *uploads, const char *id, const str
 	(void)id;
 	(void)ctx;
 	(void)err;
-	uploads_count(uploads, 1, (int64_t)uploads_bytes(st->st_size));
+	uploads_count(uploads, 1, (int64_t)uploads_file_bytes(st->st_size));
 	return 0;
 }
 
@@ -145,6 +140,7 @@ int uploads_open(const struct uploads_options *options, struct uploads **out, st
 		abort();
 	*uploads = (struct uploads){.options = *options, .dirfd = -1, .lock = LOCK_INIT};
 	(void)pthread_cond_init(&uploads->left, NULL);
+	uploads_fresh_init(&uploads->fresh);
 	vacancy_init(&uploads->vacancy, options->store, options->make_room, options->ctx);
 	own = &uploads->options;
 	own->sessions_max = own->sessions_max ? own->sessions_max : UPLOADS_MAX;
@@ -158,65 +154,40 @@ int uploads_open(const struct uploads_options *options, struct uploads **out, st
 	return 0;
 }
 
+/* What the next daemon is to know. */
+static void uploads_leave_file(void *ctx, const char *id, struct str repository)
+{
+	const struct uploads *uploads = ctx;
+	struct err err;
+	auto_close int fd = uploads_file_make(uploads->dirfd, id, repository, &err);
+
+	if (fd < 0)
+		log_warn("upload forgotten why=\"%s\"", err.text);
+}
+
 void uploads_close(struct uploads *uploads)
 {
 	if (!uploads)
 		return;
+	uploads_fresh_each(&uploads->fresh, uploads_leave_file, uploads);
 	auto_close_release(&uploads->dirfd);
 	(void)pthread_cond_destroy(&uploads->left);
 	vacancy_done(&uploads->vacancy);
+	uploads_fresh_done(&uploads->fresh);
 	free(uploads);
 }
 
-static int uploads_format_page(struct str repository, struct buf *out, struct err *err)
+/* A fresh session that is held becomes a file, which is locked before it is open. */
+static int uploads_make(struct uploads_session *session, struct err *err)
 {
-	AUTO(json) json_t *page = json_object();
-	char at[CLOCK_TEXT_MAX];
+	struct uploads *uploads = session->uploads;
 
-	json_set_int(page, "v", 1);
-	json_set(page, "repository", json_from_str(repository));
-	json_set_text(page, "startedAt", clock_format(clock_now_ms(), at));
-	if (json_format(page, out, err) < 0)
+	session->fd =
+		uploads_file_make(uploads->dirfd, session->id, str_of(session->repository), err);
+	if (session->fd < 0)
 		return -1;
-	return buf_add(out, STR("\n"), err);
-}
-
-/* Whether the page of this file says that it is the repository's; a half made one is nobody's. */
-static int uploads_is_of(int fd, struct str repository, struct err *err)
-{
-	AUTO(json) json_t *page = NULL;
-	char bytes[UPLOADS_PAGE];
-	ssize_t n = fd_pread_all(fd, bytes, sizeof(bytes), 0, err);
-	struct str rest = {bytes, n < 0 ? 0 : (size_t)n};
-	struct str line;
-	struct str name;
-	struct err why;
-
-	if (n < 0)
-		return -1;
-	if ((size_t)n < sizeof(bytes) || !str_cut(&rest, '\n', &line) ||
-	    json_parse(line, sizeof(bytes), &page, &why) < 0 ||
-	    json_need_string(page, "", "repository", &name, &why) < 0)
-		return 0;
-	return str_equal(name, repository);
-}
-
-static int uploads_make(struct uploads *uploads, struct str repository, const char *id,
-			struct err *err)
-{
-	auto_buf struct buf page = BUF_INIT(UPLOADS_PAGE);
-	auto_close int fd = -1;
-
-	if (uploads_format_page(repository, &page, err) < 0)
-		return -1;
-	fd = openat(uploads->dirfd, id, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_os(err, errno, "make an upload");
-	if (fd_write_all(fd, page.ptr, page.len, err) == 0 &&
-	    (ftruncate(fd, UPLOADS_PAGE) == 0 || err_os(err, errno, "make an upload") == 0))
-		return 0;
-	(void)unlinkat(uploads->dirfd, id, 0);
-	return -1;
+	uploads_fresh_end(&uploads->fresh, session->id);
+	return 0;
 }
 
 /* One session more, unless there are too many. */
@@ -235,54 +206,41 @@ static bool uploads_admit(struct uploads *uploads)
 int uploads_begin(struct uploads *uploads, struct str repository, char out_id[static ULID_TEXT_MAX],
 		  struct err *err)
 {
-	char id[ULID_TEXT_MAX];
-
 	if (!uploads_admit(uploads)) {
 		if (uploads_expire(uploads, UPLOADS_PRESSED_MS, err) < 0)
 			return -1;
 		if (!uploads_admit(uploads))
 			return err_set(err, ERR_BUSY, "too many uploads are open; try again later");
 	}
-	if (uploads_make(uploads, repository, ulid_new(id), err) < 0) {
-		uploads_count(uploads, -1, 0);
-		return -1;
-	}
-	memcpy(out_id, id, sizeof(id));
+	uploads_fresh_add(&uploads->fresh, ulid_new(out_id), repository);
 	return 0;
 }
 
-/* Open a session's file: a descriptor, -2 where there is none, -1. */
-static int uploads_open_file(struct uploads *uploads, struct str id, int flags, struct err *err)
+static int uploads_find_file(struct uploads *uploads, struct str repository, struct str id,
+			     uint64_t *out, struct err *err)
 {
-	char name[ULID_TEXT_MAX];
-	int fd;
-
-	if (!ulid_is_valid(id))
-		return -2;
-	memcpy(name, id.ptr, id.len);
-	name[id.len] = '\0';
-	fd = openat(uploads->dirfd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	return errno == ENOENT ? -2 : err_os(err, errno, "open an upload");
-}
-
-int uploads_find(struct uploads *uploads, struct str repository, struct str id, uint64_t *out,
-		 struct err *err)
-{
-	auto_close int fd = uploads_open_file(uploads, id, O_RDONLY, err);
+	auto_close int fd = uploads_file_open(uploads->dirfd, id, O_RDONLY, err);
 	struct stat st;
 	int ours;
 
 	if (fd < 0)
 		return fd == -2 ? 0 : -1;
-	ours = uploads_is_of(fd, repository, err);
+	ours = uploads_file_is_of(fd, repository, err);
 	if (ours <= 0)
 		return ours;
 	if (fstat(fd, &st) < 0)
 		return err_os(err, errno, "look at an upload");
-	*out = uploads_bytes(st.st_size);
+	*out = uploads_file_bytes(st.st_size);
 	return st.st_nlink > 0;
+}
+
+int uploads_find(struct uploads *uploads, struct str repository, struct str id, uint64_t *out,
+		 struct err *err)
+{
+	*out = 0;
+	if (uploads_fresh_has(&uploads->fresh, id, repository))
+		return 1;
+	return uploads_find_file(uploads, repository, id, out, err);
 }
 
 static struct uploads_session *uploads_hold(struct uploads *uploads, int *fd, struct str id,
@@ -297,16 +255,16 @@ static struct uploads_session *uploads_hold(struct uploads *uploads, int *fd, st
 	return session;
 }
 
-int uploads_take(struct uploads *uploads, struct str repository, struct str id,
-		 struct uploads_session **out, struct err *err)
+static int uploads_take_file(struct uploads *uploads, struct str repository, struct str id,
+			     struct uploads_session **out, struct err *err)
 {
-	auto_close int fd = uploads_open_file(uploads, id, O_RDWR, err);
+	auto_close int fd = uploads_file_open(uploads->dirfd, id, O_RDWR, err);
 	struct stat st;
 	int ours;
 
 	if (fd < 0)
 		return fd == -2 ? 0 : -1;
-	ours = uploads_is_of(fd, repository, err);
+	ours = uploads_file_is_of(fd, repository, err);
 	if (ours <= 0)
 		return ours;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -318,7 +276,22 @@ int uploads_take(struct uploads *uploads, struct str repository, struct str id,
 		return err_os(err, errno, "look at an upload");
 	if (st.st_nlink == 0)
 		return 0;
-	*out = uploads_hold(uploads, &fd, id, uploads_bytes(st.st_size));
+	*out = uploads_hold(uploads, &fd, id, uploads_file_bytes(st.st_size));
+	return 1;
+}
+
+int uploads_take(struct uploads *uploads, struct str repository, struct str id,
+		 struct uploads_session **out, struct err *err)
+{
+	int held = uploads_fresh_hold(&uploads->fresh, id, repository, err);
+	int none = -1;
+
+	if (held == 0)
+		return uploads_take_file(uploads, repository, id, out, err);
+	if (held < 0)
+		return -1;
+	*out = uploads_hold(uploads, &none, id, 0);
+	(*out)->repository = str_dup(repository);
 	return 1;
 }
 
@@ -338,7 +311,10 @@ void uploads_release(struct uploads_session *session)
 		return;
 	if (!session->id[0])
 		uploads_count(session->uploads, 0, -(int64_t)session->size);
+	if (session->fd < 0)
+		uploads_fresh_let_go(&session->uploads->fresh, session->id);
 	auto_close_release(&session->fd);
+	free(session->repository);
 	free(session);
 }
 
@@ -359,8 +335,9 @@ static int uploads_measure(struct uploads_session *session, struct err *err)
 
 	if (fstat(session->fd, &st) < 0)
 		return err_os(err, errno, "look at an upload");
-	uploads_count(session->uploads, 0, (int64_t)(uploads_bytes(st.st_size) - session->size));
-	session->size = uploads_bytes(st.st_size);
+	uploads_count(session->uploads, 0,
+		      (int64_t)(uploads_file_bytes(st.st_size) - session->size));
+	session->size = uploads_file_bytes(st.st_size);
 	return 0;
 }
 
@@ -368,7 +345,7 @@ static int uploads_write(struct uploads_session *session, struct str bytes, stru
 {
 	struct err why;
 	int result = fd_pwrite_all(session->fd, bytes.ptr, bytes.len,
-				   (off_t)(UPLOADS_PAGE + session->size), err);
+				   (off_t)(UPLOADS_FILE_PAGE + session->size), err);
 
 	if (uploads_measure(session, &why) < 0 && result == 0) {
 		*err = why;
@@ -383,6 +360,8 @@ static int uploads_write_hard(struct uploads_session *session, struct str bytes,
 	uint64_t before = session->size;
 	struct err why;
 
+	if (session->fd < 0 && uploads_make(session, err) < 0)
+		return -1;
 	if (uploads_write(session, bytes, err) == 0)
 		return 0;
 	if (err->kind != ERR_FULL)
@@ -427,7 +406,9 @@ int uploads_append(struct uploads_session *session, struct source *from, uint64_
 
 int uploads_cut(struct uploads_session *session, uint64_t size, struct err *err)
 {
-	if (ftruncate(session->fd, (off_t)(UPLOADS_PAGE + size)) < 0)
+	if (session->fd < 0)
+		return 0;
+	if (ftruncate(session->fd, (off_t)(UPLOADS_FILE_PAGE + size)) < 0)
 		return err_os(err, errno, "cut an upload");
 	return uploads_measure(session, err);
 }
@@ -440,7 +421,7 @@ int uploads_copy(struct uploads_session *session, struct sink *out, struct err *
 		abort();
 	for (uint64_t at = 0; at < session->size; at += UPLOADS_PIECE) {
 		ssize_t n = fd_pread_all(session->fd, piece, UPLOADS_PIECE,
-					 (off_t)(UPLOADS_PAGE + at), err);
+					 (off_t)(UPLOADS_FILE_PAGE + at), err);
 
 		if (n < 0 || out->write(out, (struct str){piece, (size_t)n}, err) < 0)
 			return -1;
@@ -460,6 +441,11 @@ int uploads_remove(struct uploads_session *session, struct err *err)
 {
 	if (!session->id[0])
 		return 0;
+	if (session->fd < 0) {
+		uploads_fresh_end(&session->uploads->fresh, session->id);
+		uploads_count(session->uploads, -1, 0);
+		return 0;
+	}
 	return uploads_unlink(session->uploads, session->id, session->size, err);
 }
 
@@ -478,7 +464,8 @@ static int uploads_expire_one(struct uploads *uploads, const char *id, const str
 			      void *ctx, struct err *err)
 {
 	struct uploads_expiry *expiry = ctx;
-	int64_t idle_ms = (size_t)st->st_size < UPLOADS_PAGE ? UPLOADS_HALF_MS : expiry->idle_ms;
+	int64_t idle_ms =
+		(size_t)st->st_size < UPLOADS_FILE_PAGE ? UPLOADS_HALF_MS : expiry->idle_ms;
 	auto_close int hold = -1;
 	struct stat held;
 	int ours;
@@ -490,10 +477,10 @@ static int uploads_expire_one(struct uploads *uploads, const char *id, const str
 		return ours;
 	if (fstat(hold, &held) < 0 || uploads_changed_ms(&held) != uploads_changed_ms(st))
 		return 0;
-	if (uploads_unlink(uploads, id, uploads_bytes(held.st_size), err) < 0)
+	if (uploads_unlink(uploads, id, uploads_file_bytes(held.st_size), err) < 0)
 		return -1;
 	log_debug("upload expired id=%s bytes=%llu", id,
-		  (unsigned long long)uploads_bytes(held.st_size));
+		  (unsigned long long)uploads_file_bytes(held.st_size));
 	expiry->count++;
 	return 0;
 }
@@ -502,6 +489,8 @@ int uploads_expire(struct uploads *uploads, int64_t idle_ms, struct err *err)
 {
 	struct uploads_expiry expiry = {.now_ms = clock_now_ms(), .idle_ms = idle_ms};
 
+	expiry.count = uploads_fresh_expire(&uploads->fresh, expiry.now_ms, idle_ms);
+	uploads_count(uploads, -expiry.count, 0);
 	if (uploads_each(uploads, uploads_expire_one, &expiry, err) < 0)
 		return -1;
 	return expiry.count;

@@ -36,6 +36,19 @@ static v2_answer_fn *const v2_answers[V2_KINDS] = {
 	[V2_UPLOADS] = v2_upload_answer,    [V2_UPLOAD] = v2_upload_answer,
 };
 
+/* A session is opened, which takes memory alone. */
+static bool v2_only_opens(const struct v2_call *call)
+{
+	const char *length = http_find_header(call->request, "Content-Length");
+	struct str ignored;
+
+	return call->path.kind == V2_UPLOADS && call->request->method == HTTP_POST &&
+	       (!length || strcmp(length, "0") == 0) &&
+	       !http_find_header(call->request, "Transfer-Encoding") &&
+	       !v2_path_find(call->request, STR("mount"), &ignored) &&
+	       !v2_path_find(call->request, STR("digest"), &ignored);
+}
+
 void v2_terms(const struct v2_call *call, struct http_terms *out)
 {
 	enum http_method method = call->request->method;
@@ -47,6 +60,8 @@ void v2_terms(const struct v2_call *call, struct http_terms *out)
 		.streamed = sends && !small,
 		.blocks = call->path.action >= V2_PUSH,
 	};
+	if (v2_only_opens(call))
+		*out = (struct http_terms){.body_max = 0};
 }
 
 /* *err says why where it is nobody's. */

@@ -104,24 +104,103 @@ static void a_session_grows_from_one_process_to_the_next(void **state)
 	uploads_close(uploads);
 }
 
-static void a_session_is_of_one_repository_and_one_request(void **state)
+/* A session that this has come for. */
+static void open_with(struct uploads *uploads, const char *text, char id[static ULID_TEXT_MAX])
 {
-	struct store_fixture *fixture = *state;
-	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
 	AUTO(uploads_session) struct uploads_session *session = NULL;
-	AUTO(uploads_session) struct uploads_session *other = NULL;
-	char id[ULID_TEXT_MAX];
-	uint64_t size;
 	struct err err = {0};
 
 	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	session = take(uploads, id);
+	check_ok(append(session, text, &err), &err);
+}
+
+static void check_is_one_repositorys_and_one_requests(struct uploads *uploads, const char *id,
+						      uint64_t has)
+{
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	AUTO(uploads_session) struct uploads_session *other = NULL;
+	uint64_t size;
+	struct err err = {0};
+
 	assert_int_equal(uploads_find(uploads, STR("tools/ap"), str_of(id), &size, &err), 0);
 	assert_int_equal(uploads_take(uploads, STR("other"), str_of(id), &other, &err), 0);
 	session = take(uploads, id);
 	check_err(uploads_take(uploads, HERE, str_of(id), &other, &err), &err, ERR_CONFLICT);
-	assert_int_equal(size_of(uploads, id), 0); /* asking is no adding */
+	assert_int_equal(size_of(uploads, id), has); /* asking is no adding */
 	uploads_release(steal_ptr(&session));
 	session = take(uploads, id);
+}
+
+static void a_session_is_of_one_repository_and_one_request(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(uploads) struct uploads *uploads = begin(fixture->store, NULL);
+	char id[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	check_is_one_repositorys_and_one_requests(uploads, id, 0);
+	open_with(uploads, "some", id);
+	check_is_one_repositorys_and_one_requests(uploads, id, 4);
+}
+
+static void check_is_nothing(struct uploads *uploads, const char *id)
+{
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	uint64_t size;
+	struct err err = {0};
+
+	assert_int_equal(uploads_find(uploads, HERE, str_of(id), &size, &err), 0);
+	assert_int_equal(uploads_take(uploads, HERE, str_of(id), &session, &err), 0);
+}
+
+static void check_files(struct store *store, int count)
+{
+	auto_dir DIR *dir = NULL;
+	const struct dirent *entry;
+	struct err err = {0};
+
+	check_ok(fd_open_dir(store_dirfd(store, STORE_ROOT), "uploads", &dir, &err), &err);
+	while ((entry = readdir(dir)))
+		count -= !fd_is_dots(entry->d_name);
+	assert_int_equal(count, 0);
+}
+
+/* Until its first byte, or the daemon's end, a session is a name. */
+static void what_nothing_came_for_is_a_file_at_the_end(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct uploads *uploads = begin(fixture->store, NULL);
+	struct uploads_session *session;
+	char ended[ULID_TEXT_MAX];
+	char idle[ULID_TEXT_MAX];
+	char held[ULID_TEXT_MAX];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, ended, &err), &err);
+	session = take(uploads, ended);
+	check_ok(uploads_cut(session, 0, &err), &err);
+	check_bytes(session, "");
+	check_ok(uploads_remove(session, &err), &err);
+	uploads_release(session);
+	check_is_nothing(uploads, ended);
+	check_ok(uploads_begin(uploads, HERE, idle, &err), &err);
+	check_ok(uploads_begin(uploads, HERE, held, &err), &err);
+	session = take(uploads, held);
+	assert_int_equal(uploads_expire(uploads, UPLOADS_PRESSED_MS, &err), 0);
+	assert_int_equal(uploads_expire(uploads, 0, &err), 1);
+	check_is_nothing(uploads, idle);
+	assert_int_equal(uploads_load(uploads).sessions, 1);
+	uploads_release(session);
+	assert_int_equal(size_of(uploads, held), 0);
+	check_files(fixture->store, 0);
+	uploads_close(uploads);
+	check_files(fixture->store, 1);
+	uploads = begin(fixture->store, NULL);
+	assert_int_equal(size_of(uploads, held), 0);
+	assert_int_equal(uploads_load(uploads).sessions, 1);
+	uploads_close(uploads);
 }
 
 static void names_that_are_no_sessions_are_nothing(void **state)
@@ -213,16 +292,16 @@ static void idle_sessions_expire_unless_somebody_holds_them(void **state)
 	uint64_t size;
 	struct err err = {0};
 
-	check_ok(uploads_begin(uploads, HERE, idle, &err), &err);
-	check_ok(uploads_begin(uploads, HERE, held, &err), &err);
-	check_ok(uploads_begin(uploads, HERE, busy, &err), &err);
+	open_with(uploads, "1", idle);
+	open_with(uploads, "2", held);
+	open_with(uploads, "3", busy);
 	session = take(uploads, held);
 	age(fixture->store, idle, UPLOADS_IDLE_MS);
 	age(fixture->store, held, UPLOADS_IDLE_MS);
 	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 1);
 	assert_int_equal(uploads_find(uploads, HERE, str_of(idle), &size, &err), 0);
-	assert_int_equal(size_of(uploads, held), 0);
-	assert_int_equal(size_of(uploads, busy), 0);
+	assert_int_equal(size_of(uploads, held), 1);
+	assert_int_equal(size_of(uploads, busy), 1);
 	uploads_release(steal_ptr(&session));
 	assert_int_equal(uploads_expire(uploads, UPLOADS_IDLE_MS, &err), 1);
 	assert_int_equal(uploads_load(uploads).sessions, 1);
@@ -236,7 +315,7 @@ static void where_there_are_too_many_idle_ones_go_sooner(void **state)
 	char id[ULID_TEXT_MAX];
 	struct err err = {0};
 
-	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	open_with(uploads, "some", id);
 	age(fixture->store, id, UPLOADS_PRESSED_MS);
 	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
 	assert_int_equal(size_of(uploads, id), 0);
@@ -287,6 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(a_session_grows_from_one_process_to_the_next),
 		STORE_TEST(a_session_is_of_one_repository_and_one_request),
+		STORE_TEST(what_nothing_came_for_is_a_file_at_the_end),
 		STORE_TEST(names_that_are_no_sessions_are_nothing),
 		STORE_TEST(what_came_before_a_client_vanished_stays),
 		STORE_TEST(there_are_only_so_many_of_so_many_bytes),
