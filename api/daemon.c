@@ -333,7 +333,7 @@ static int daemon_run(struct cli *cli, struct err *err)
 	door_init(&door, &daemon, routes_all);
 	daemon.plane = &plane;
 	metrics_add_source(daemon.metrics, plane_metrics, &plane);
-	if (server_info_make(&daemon, &daemon.info, err) < 0 ||
+	if (routes_server_make_info(&daemon, &daemon.info, err) < 0 ||
 	    server_new(&options, &daemon.server, err) < 0 ||
 	    upstreams_open(cli, daemon.store, daemon.server, uploads_vacancy(daemon.v2.uploads),
 			   &daemon.v2.mirror, err) < 0 ||

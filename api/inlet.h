@@ -3,11 +3,11 @@
  * inlet.h - a body between the thread that receives it, which must not wait,
  * and the one that reads it, which may.
  *
- * At most INLET_BYTES of it are in memory, and nothing before inlet_begin() or the
- * first read: what does not fit stays with the client, until `room` is called
- * because something was read. The reader sleeps until INLET_PIECE of it are there, or the rest,
- * since to wake it for each packet would cost more than to copy one. It gets all that came before
- * it hears of a failure.
+ * At most INLET_BYTES of it are in memory, and nothing before inlet_begin() or
+ * the first read: what does not fit stays with the client, until `room` is
+ * called because something was read. The reader sleeps until INLET_PIECE of it
+ * are there, or the rest, since to wake it for each packet would cost more than
+ * to copy one. It gets all that came before it hears of a failure.
  */
 #pragma once
 

@@ -15,7 +15,8 @@ extern const struct routes routes_tokens;   /* tokens.* */
 extern const struct routes routes_tools;    /* tools.* */
 
 /* The answer of server.info. */
-int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err) MUST_CHECK;
+int routes_server_make_info(const struct daemon *daemon, struct buf *out, struct err *err)
+	MUST_CHECK;
 
 /* All of them; ends with NULL. */
 extern const struct routes *const routes_all[];

@@ -103,7 +103,7 @@ static int bakes_list(struct call *call, struct err *err)
 
 	if (page_parse(call->args, &page, err) < 0)
 		return -1;
-	if (page.cursor.len > 0 && !id_is_valid(STR("bak_"), page.cursor)) {
+	if (page.cursor.len > 0 && !ulid_is_id(STR("bak_"), page.cursor)) {
 		(void)err_wrong(err, expected, "expected %s", expected);
 		return err_at(err, "cursor", NULL);
 	}

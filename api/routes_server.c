@@ -4,7 +4,7 @@
 #include "api/routes.h"
 
 /* Made once, so that polling it measures what any answer costs at least. */
-int server_info_make(const struct daemon *daemon, struct buf *out, struct err *err)
+int routes_server_make_info(const struct daemon *daemon, struct buf *out, struct err *err)
 {
 	char started[CLOCK_TEXT_MAX];
 	AUTO(json)

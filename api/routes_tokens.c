@@ -53,7 +53,7 @@ static int tokens_list(struct call *call, struct err *err)
 
 	if (page_parse(call->args, &list.page, err) < 0)
 		return -1;
-	if (list.page.cursor.len > 0 && !id_is_valid(STR("tok_"), list.page.cursor)) {
+	if (list.page.cursor.len > 0 && !ulid_is_id(STR("tok_"), list.page.cursor)) {
 		(void)err_wrong(err, "an earlier page's next", "expected an earlier page's next");
 		return err_at(err, "cursor", NULL);
 	}

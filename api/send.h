@@ -28,8 +28,8 @@ int send_image(const struct send *send, struct err *err) MUST_CHECK;
 
 /*
  * The same to several references (text), with the credentials that files and
- * helpers have for each. All are tried; the error says where the image went, and what failed first.
- * send's reference and credentials are not used.
+ * helpers have for each. All are tried; the error says where the image went, and
+ * what failed first. send's reference and credentials are not used.
  */
 int send_image_to_all(const struct send *send, const struct str *texts, size_t count,
 		      struct err *err) MUST_CHECK;

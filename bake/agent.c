@@ -94,7 +94,7 @@ static bool agent_slug_view(struct str record, char out[static ID_TEXT_MAX])
 	struct str id = {record.ptr + head.len, ID_TEXT_MAX - 1};
 
 	if (record.len <= head.len + id.len || !str_starts(record, head) ||
-	    !id_is_valid(STR(AGENT_PREFIX), id) || id.ptr[id.len] != '"')
+	    !ulid_is_id(STR(AGENT_PREFIX), id) || id.ptr[id.len] != '"')
 		return false;
 	memcpy(out, id.ptr, id.len);
 	out[id.len] = '\0';
@@ -129,7 +129,7 @@ static int agent_find_slug(struct meta *meta, struct str slug, char out[static I
 
 int agent_find_id(struct meta *meta, struct str name, char out[static ID_TEXT_MAX], struct err *err)
 {
-	if (!id_is_valid(STR(AGENT_PREFIX), name))
+	if (!ulid_is_id(STR(AGENT_PREFIX), name))
 		return agent_find_slug(meta, name, out, err);
 	memcpy(out, name.ptr, name.len);
 	out[name.len] = '\0';

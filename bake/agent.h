@@ -69,8 +69,7 @@ int agent_list(struct meta *meta, const struct page *page, json_t **out, struct 
 int agent_list_versions(struct meta *meta, const struct agent *agent, const struct page *page,
 			json_t **out, struct err *err) MUST_CHECK;
 
-/* Every context that a version names by its digest, until fn returns non-zero, which is returned.
- */
+/* Every context that a version names by digest, until fn returns non-zero, which is returned. */
 struct agent_context {
 	char agent_id[ID_TEXT_MAX];
 	int64_t version;

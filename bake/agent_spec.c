@@ -126,7 +126,7 @@ bool agent_spec_is_slug(struct str slug)
 		separator = !plain;
 	}
 	return slug.len > 0 && slug.len <= AGENT_SLUG_MAX && !separator &&
-	       !id_is_valid(STR("agt_"), slug);
+	       !ulid_is_id(STR("agt_"), slug);
 }
 
 /* Whether it can be the name of a sub-agent or a runtime: no path, and no option. */

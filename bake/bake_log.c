@@ -16,7 +16,7 @@ static const char bake_log_end[] = "\n[the rest of this log is left out]\n";
 /* The file's name. False for what is no id. */
 static bool bake_log_name(struct str id, char name[static ID_TEXT_MAX])
 {
-	if (!id_is_valid(STR("bak_"), id))
+	if (!ulid_is_id(STR("bak_"), id))
 		return false;
 	(void)snprintf(name, ID_TEXT_MAX, STR_FMT, STR_ARG(id));
 	return true;

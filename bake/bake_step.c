@@ -292,8 +292,7 @@ static int bake_set_env(struct bake *bake, const struct instruction *ready, stru
 	return 0;
 }
 
-/* What a machine mounts there is not the image's. A link that leads there is found by the machine.
- */
+/* What a machine mounts there is not the image's. A link to it is found by the machine. */
 static int bake_check_workdir(const struct bake *bake, struct err *err)
 {
 	static const struct str mounted[] = {STR("/proc"), STR("/sys"), STR("/dev")};

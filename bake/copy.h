@@ -3,14 +3,14 @@
  * copy.h - COPY and WORKDIR carried out in a machine's merged root.
  *
  * Destinations are resolved inside the root, symlinks included, from held
- * descriptors (place_priv.h). Existing files and links inside a copied tree
- * are replaced, never written through; a link in a directory's place is
- * followed inside the root. Where a source goes is as a Dockerfile's COPY has
- * it: a directory gives its content and not itself, a destination that ends in
- * a slash or is one of several sources' is a directory, and missing parents are
- * made 0755 and 0:0, or as --chmod and --chown say. Several matches of a
- * wildcard are several sources. Times are kept, xattrs too where the file
- * system takes them (else the log says so), hard links within one source stay links; of an image's
+ * descriptors (place_priv.h). Existing files and links inside a copied tree are
+ * replaced, never written through; a link in a directory's place is followed
+ * inside the root. Where a source goes is as a Dockerfile's COPY has it: a
+ * directory gives its content and not itself, a destination that ends in a slash
+ * or is one of several sources' is a directory, and missing parents are made
+ * 0755 and 0:0, or as --chmod and --chown say. Several matches of a wildcard are
+ * several sources. Times are kept, xattrs too where the file system takes them
+ * (else the log says so), hard links within one source stay links; of an image's
  * files also owners. Order: owner, mode, xattrs, times.
  *
  * Runs in a child whose fsuid and fsgid are the machine's root
@@ -57,9 +57,10 @@ int copy_make_workdir(int rootfd, const char *path, const char *user, uint32_t f
 		      struct err *err) MUST_CHECK;
 
 /*
- * user[:group] or :group, names looked up in the root's passwd and group; unknown is
- * ERR_NOT_FOUND. A number alone is the group's number too; a name alone has
- * its primary group; root needs no entry. Ids are those inside the machine.
+ * user[:group] or :group, names looked up in the root's passwd and group;
+ * unknown is ERR_NOT_FOUND. A number alone is the group's number too; a name
+ * alone has its primary group; root needs no entry. Ids are those inside the
+ * machine.
  */
 int copy_find_owner(int rootfd, const char *text, uid_t *out_uid, gid_t *out_gid, struct err *err)
 	MUST_CHECK;

@@ -81,8 +81,8 @@ int gc_make_room(struct store *store, const struct gc_policy *policy, const stru
 		 struct err *err) MUST_CHECK;
 
 /*
- * After something found no room: the same until GC_MORE_PERCENT are free. 1 something
- * went, so it may be tried once more; 0 nothing can go; -1.
+ * After something found no room: the same until GC_MORE_PERCENT are free. 1
+ * something went, so it may be tried once more; 0 nothing can go; -1.
  */
 #define GC_MORE_PERCENT 25
 int gc_make_more_room(struct store *store, const struct gc_policy *policy,

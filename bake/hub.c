@@ -27,7 +27,7 @@ struct hub {
 	int wake; /* an eventfd: something below changed */
 	struct cancel *cancel;
 	pthread_t thread;
-	struct member members[HUB_ASKERS_MAX];
+	struct hub_member members[HUB_ASKERS_MAX];
 	size_t count;
 	struct err spool_err;
 	struct lock lock;
@@ -41,7 +41,7 @@ struct hub {
 
 static void hub_drop(struct hub *hub, size_t i)
 {
-	member_done(&hub->members[i]);
+	hub_member_done(&hub->members[i]);
 	hub->members[i] = hub->members[--hub->count];
 }
 
@@ -50,7 +50,7 @@ static void hub_add(struct hub *hub, int fd)
 	if (hub->count == HUB_ASKERS_MAX)
 		(void)close(fd);
 	else
-		member_init(&hub->members[hub->count++], fd);
+		hub_member_init(&hub->members[hub->count++], fd);
 }
 
 static size_t hub_staying(const struct hub *hub)
@@ -78,9 +78,9 @@ static void hub_note_leavers(struct hub *hub)
 		return;
 	}
 	for (size_t i = hub->count; i-- > 0;) {
-		struct member *member = &hub->members[i];
+		struct hub_member *member = &hub->members[i];
 
-		if (member->leaving && !member->dismissed && member_dismiss(member) < 0)
+		if (member->leaving && !member->dismissed && hub_member_dismiss(member) < 0)
 			hub_drop(hub, i);
 	}
 }
@@ -93,16 +93,16 @@ static void hub_put_off(struct hub *hub)
 	lock_drop(&hub->lock);
 }
 
-static struct member_feed hub_feed(const struct hub *hub, bool ended)
+static struct hub_member_feed hub_feed(const struct hub *hub, bool ended)
 {
-	return (struct member_feed){&hub->spool, ended ? &hub->answer : NULL};
+	return (struct hub_member_feed){&hub->spool, ended ? &hub->answer : NULL};
 }
 
 static void hub_send(struct hub *hub, size_t i, bool ended)
 {
-	const struct member_feed feed = hub_feed(hub, ended);
+	const struct hub_member_feed feed = hub_feed(hub, ended);
 	struct err err = {0};
-	int sent = member_send(&hub->members[i], &feed, &err);
+	int sent = hub_member_send(&hub->members[i], &feed, &err);
 
 	if (sent == 1)
 		hub_put_off(hub);
@@ -118,7 +118,7 @@ static void hub_send(struct hub *hub, size_t i, bool ended)
 
 static void hub_hear(struct hub *hub, size_t i)
 {
-	if (member_hear(&hub->members[i]) < 0)
+	if (hub_member_hear(&hub->members[i]) < 0)
 		hub_drop(hub, i);
 }
 
@@ -190,10 +190,10 @@ static bool hub_ended(struct hub *hub, int *out_timeout)
 
 static bool hub_all_told(const struct hub *hub)
 {
-	const struct member_feed feed = hub_feed(hub, true);
+	const struct hub_member_feed feed = hub_feed(hub, true);
 
 	for (size_t i = 0; i < hub->count; i++) {
-		if (member_has_more(&hub->members[i], &feed))
+		if (hub_member_has_more(&hub->members[i], &feed))
 			return false;
 	}
 	return hub->log_read < 0;
@@ -204,14 +204,14 @@ static bool hub_all_told(const struct hub *hub)
 
 static size_t hub_list_fds(const struct hub *hub, bool ended, struct pollfd *fds)
 {
-	const struct member_feed feed = hub_feed(hub, ended);
+	const struct hub_member_feed feed = hub_feed(hub, ended);
 
 	fds[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = hub->log_read, .events = POLLIN};
 	for (size_t i = 0; i < hub->count; i++) {
-		const struct member *member = &hub->members[i];
-		short events = member_has_more(member, &feed) ? POLLIN | POLLOUT : POLLIN;
+		const struct hub_member *member = &hub->members[i];
+		short events = hub_member_has_more(member, &feed) ? POLLIN | POLLOUT : POLLIN;
 
 		fds[HUB_FIXED_FDS + i] = (struct pollfd){
 			.fd = member->leaving && !member->dismissed ? -1 : member->fd,

@@ -6,19 +6,19 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-void member_init(struct member *member, int fd)
+void hub_member_init(struct hub_member *member, int fd)
 {
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	*member = (struct member){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
+	*member = (struct hub_member){.fd = fd, .out = BUF_INIT(WIRE_PAYLOAD_MAX + WIRE_HEADER)};
 }
 
-void member_done(struct member *member)
+void hub_member_done(struct hub_member *member)
 {
 	auto_close_release(&member->fd);
 	buf_done(&member->out);
 }
 
-bool member_has_more(const struct member *member, const struct member_feed *feed)
+bool hub_member_has_more(const struct hub_member *member, const struct hub_member_feed *feed)
 {
 	if (member->leaving)
 		return member->dismissed;
@@ -27,7 +27,8 @@ bool member_has_more(const struct member *member, const struct member_feed *feed
 }
 
 /* A frame of the log: 1, 0 there is no more, -1. */
-static int member_next_log(struct member *member, const struct spool *spool, struct err *err)
+static int hub_member_next_log(struct hub_member *member, const struct spool *spool,
+			       struct err *err)
 {
 	char piece[SPOOL_NOTE_MAX + HUB_FRAME_MAX];
 	char note[SPOOL_NOTE_MAX];
@@ -47,14 +48,15 @@ static int member_next_log(struct member *member, const struct spool *spool, str
 }
 
 /* Fill an empty frame from the spool, or with the answer: 1, 0 nothing to send, -1. */
-static int member_next_frame(struct member *member, const struct member_feed *feed, struct err *err)
+static int hub_member_next_frame(struct hub_member *member, const struct hub_member_feed *feed,
+				 struct err *err)
 {
 	struct err ignored;
 	int more;
 
 	buf_clear(&member->out);
 	member->out_at = 0;
-	more = member_next_log(member, feed->spool, err);
+	more = hub_member_next_log(member, feed->spool, err);
 	if (more != 0)
 		return more;
 	if (!feed->answer || member->answered)
@@ -64,12 +66,13 @@ static int member_next_frame(struct member *member, const struct member_feed *fe
 }
 
 /* What is left of a frame, or else the next: 1 goes on, 0 waits, -1 is over. */
-static int member_send_some(struct member *member, const struct member_feed *feed, struct err *err)
+static int hub_member_send_some(struct hub_member *member, const struct hub_member_feed *feed,
+				struct err *err)
 {
 	ssize_t n;
 
 	if (member->out_at == member->out.len) {
-		int next = member->dismissed ? -1 : member_next_frame(member, feed, err);
+		int next = member->dismissed ? -1 : hub_member_next_frame(member, feed, err);
 
 		if (next <= 0)
 			return next;
@@ -82,19 +85,19 @@ static int member_send_some(struct member *member, const struct member_feed *fee
 	return 1;
 }
 
-int member_send(struct member *member, const struct member_feed *feed, struct err *err)
+int hub_member_send(struct hub_member *member, const struct hub_member_feed *feed, struct err *err)
 {
 	bool sent = false;
 	int more = 1;
 
 	while (more > 0 && (!member->leaving || member->dismissed)) {
-		more = member_send_some(member, feed, err);
+		more = hub_member_send_some(member, feed, err);
 		sent = sent || more > 0;
 	}
 	return more < 0 ? -1 : sent;
 }
 
-int member_hear(struct member *member)
+int hub_member_hear(struct hub_member *member)
 {
 	char bytes[64];
 	ssize_t n = recv(member->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -107,7 +110,7 @@ int member_hear(struct member *member)
 	return 0;
 }
 
-int member_dismiss(struct member *member)
+int hub_member_dismiss(struct hub_member *member)
 {
 	struct err ignored;
 

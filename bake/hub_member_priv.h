@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-struct member {
+struct hub_member {
 	int fd;         /* owned */
 	uint64_t sent;  /* its place in the spool */
 	struct buf out; /* a frame under way */
@@ -24,25 +24,26 @@ struct member {
 };
 
 /* What is sent to all of them. */
-struct member_feed {
+struct hub_member_feed {
 	const struct spool *spool;
 	const struct buf *answer; /* a frame; NULL before it is there */
 };
 
 /* Takes the descriptor. */
-void member_init(struct member *member, int fd);
-void member_done(struct member *member);
+void hub_member_init(struct hub_member *member, int fd);
+void hub_member_done(struct hub_member *member);
 
-bool member_has_more(const struct member *member, const struct member_feed *feed);
+bool hub_member_has_more(const struct hub_member *member, const struct hub_member_feed *feed);
 
 /*
  * As much as the socket takes: 1 some of it went, 0 nothing, -1 it is over, and
  * *err says why where the spool cannot be read.
  */
-int member_send(struct member *member, const struct member_feed *feed, struct err *err) MUST_CHECK;
+int hub_member_send(struct hub_member *member, const struct hub_member_feed *feed, struct err *err)
+	MUST_CHECK;
 
 /* Read from an asker: whatever it sends means that it leaves. -1 it is gone. */
-int member_hear(struct member *member) MUST_CHECK;
+int hub_member_hear(struct hub_member *member) MUST_CHECK;
 
 /* Tell it, behind the frame under way, that others stay. */
-int member_dismiss(struct member *member) MUST_CHECK;
+int hub_member_dismiss(struct hub_member *member) MUST_CHECK;

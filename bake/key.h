@@ -5,11 +5,12 @@
  *
  * The parent's chain id, the configuration that the step can see (of which
  * variables are in a COPY's text already, so that another one makes no COPY run
- * anew), the canonical instruction, the digest of what COPY reads, the platform, the
- * network policy, the builder's epoch, the time that a reproducible bake clamps
- * to, and of secrets with cache=value what names their values (layers/mac.h).
- * Other secrets, limits, proxies, extra hosts and other times are in no key. The
- * encoding is injective: no two lists of fields have the same bytes.
+ * anew), the canonical instruction, the digest of what COPY reads, the platform,
+ * the network policy, the builder's epoch, the time that a reproducible bake
+ * clamps to, and of secrets with cache=value what names their values
+ * (layers/mac.h). Other secrets, limits, proxies, extra hosts and other times
+ * are in no key. The encoding is injective: no two lists of fields have the same
+ * bytes.
  */
 #pragma once
 

@@ -3,12 +3,12 @@
  * lines_priv.h - a step's physical lines as the one logical line they are.
  *
  * A backslash before the line's end (blanks may follow it) continues it, unless
- * another one stands before; nothing is put in its place. Lines whose
- * first visible character is '#' are comments, also amid continuations, where
- * blank lines are skipped too, and told. Blanks in front of the first line and behind
- * the last are dropped. CR before LF is no content, nor is a byte order mark.
- * Of directives in front ("# syntax=", "# check=") only "# escape=" has a
- * meaning: a backtick may stand for the backslash, everywhere in the step.
+ * another one stands before; nothing is put in its place. Lines whose first
+ * visible character is '#' are comments, also amid continuations, where blank
+ * lines are skipped too, and told. Blanks in front of the first line and behind
+ * the last are dropped. CR before LF is no content, nor is a byte order mark. Of
+ * directives in front ("# syntax=", "# check=") only "# escape=" has a meaning:
+ * a backtick may stand for the backslash, everywhere in the step.
  *
  * ERR_REFUSED, naming the line: text after the instruction's end, NUL and
  * control bytes other than tabs.

@@ -37,8 +37,7 @@
 #define SECOND_NS ((int64_t)1000000000)
 #define DAY_SECONDS ((time_t)24 * 3600)
 
-/* Files are stamped with the time of the last timer tick, of which there are 100 a second or more.
- */
+/* Files are stamped with the time of the last timer tick: there are 100 a second or more. */
 #define SHORTCUT_TICK_NS ((int64_t)20 * 1000 * 1000)
 /* Where stamps have no fractions they may be of two seconds. */
 #define SHORTCUT_COARSE_NS (2 * SECOND_NS)

@@ -61,7 +61,7 @@ static int state_push_layer(struct state *state, const struct state_layer *layer
 		return err_set(err, ERR_LIMIT, "an image has at most %d layers; join some steps",
 			       IMAGE_LAYERS_MAX);
 	state->layers = array_grow(state->layers, state->layer_count, sizeof(*state->layers));
-	chain_id_next(below, &layer->diff_id, &chain);
+	image_config_chain_id(below, &layer->diff_id, &chain);
 	state->chain_id = chain;
 	state->layers[state->layer_count++] = *layer;
 	return 0;

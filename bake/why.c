@@ -103,7 +103,7 @@ static int why_match_chain(void *ctx, const struct step_record *hot, struct err 
 		return 0;
 	if (step_find(maker->meta, &hot->key, true, &record, err) < 0)
 		return -1;
-	chain_id_next(&record.parent, &record.diff_id, &chain);
+	image_config_chain_id(&record.parent, &record.diff_id, &chain);
 	if (!str_equal(str_of(digest_format(&chain, text)), maker->chain))
 		return 0;
 	maker->text = json_incref(json_object_get(record.components, "text"));

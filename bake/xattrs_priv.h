@@ -30,9 +30,10 @@ typedef void xattrs_lost_fn(void *ctx, const struct xattr *xattr, int os);
 
 /*
  * dirfd is a directory of the file's file system. What that does not take is
- * told to `lost`, and left out; a full disk alone is an error. A file capability becomes the one of
- * the machine whose ids begin at first_id, which the idmapped layer stores as root's
- * (capabilities(7), "Namespaced file capabilities"); 0 is no machine.
+ * told to `lost`, and left out; a full disk alone is an error. A file capability
+ * becomes the one of the machine whose ids begin at first_id, which the idmapped
+ * layer stores as root's (capabilities(7), "Namespaced file capabilities"); 0 is
+ * no machine.
  */
 int xattrs_write(int dirfd, int fd, const struct xattrs *xattrs, uint32_t first_id,
 		 xattrs_lost_fn *lost, void *ctx, struct err *err) MUST_CHECK;

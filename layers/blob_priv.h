@@ -81,8 +81,7 @@ int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_b
 int blob_alias_drop(const struct store_blobs *blobs, MDB_txn *txn, const struct digest *digest,
 		    struct err *err) MUST_CHECK;
 
-/* Remove a blob, which ends all its names, its list, and one from the count of each of its chunks.
- */
+/* Remove a blob: all its names, its list, and one from the count of each of its chunks. */
 int blob_entry_del(const struct store_blobs *blobs, MDB_txn *txn, const struct blob_entry *entry,
 		   struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blob_reader.c - a blob's chunks in order. What is lent is copied out of the map, so
- * that no read transaction outlives a call.
+ * blob_reader.c - a blob's chunks in order. What is lent is copied out of the
+ * map, so that no read transaction outlives a call.
  */
 #include "layers/blob_priv.h"
 

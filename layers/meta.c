@@ -380,7 +380,7 @@ int meta_new_id(struct meta *meta, const char *table, struct str prefix, int64_t
 	assert(prefix.len == ID_PREFIX_LEN);
 	if (found < 0)
 		return -1;
-	if (found == 1 && !id_is_valid(prefix, last))
+	if (found == 1 && !ulid_is_id(prefix, last))
 		return err_set(err, ERR_CORRUPT, "%s: a record's key " STR_FMT " is no id", table,
 			       STR_ARG(last));
 	memcpy(out, prefix.ptr, prefix.len);

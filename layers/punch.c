@@ -75,8 +75,7 @@ static int punch_range(struct punch *punch, size_t first, size_t count, struct e
 	return 0;
 }
 
-/* The pages of one record from punch->at on, neighbours at once. 1 done, 0 the step's time is over.
- */
+/* A record's pages from punch->at on, neighbours at once. 1 done, 0 the step's time is over. */
 static int punch_record(struct punch *punch, const size_t *pages, size_t count, struct err *err)
 {
 	while (punch->at < count) {

@@ -110,9 +110,9 @@ static int unpack_named(struct unpack *unpack, struct archive_entry *raw, struct
 
 	switch (name->kind) {
 	case TAR_WHITEOUT:
-		return whiteouts_add(&unpack->whiteouts, name->dir, name->base, err);
+		return unpack_whiteouts_add(&unpack->whiteouts, name->dir, name->base, err);
 	case TAR_OPAQUE:
-		return whiteouts_add(&unpack->whiteouts, name->dir, "", err);
+		return unpack_whiteouts_add(&unpack->whiteouts, name->dir, "", err);
 	case TAR_IGNORED:
 		return 0;
 	case TAR_ROOT:
@@ -155,7 +155,7 @@ static int unpack_repair_link(struct unpack *unpack, struct archive_entry *raw, 
 
 	if (unpack_headers(unpack, &headers, err) < 0)
 		return -1;
-	pax_find_link(buf_str(&headers), &link);
+	unpack_pax_find_link(buf_str(&headers), &link);
 	if (!link.target.ptr || (link.type != '1' && link.type != '2'))
 		return 0;
 	buf_clear(&unpack->link);
@@ -188,7 +188,7 @@ static int unpack_one(struct unpack *unpack, struct archive_entry *raw, struct e
 
 	if (!text)
 		return err_set(err, ERR_CORRUPT, "tar: an entry without a name");
-	if (tar_name_parse(&unpack->name, text, err) < 0 || unpack_named(unpack, raw, err) < 0)
+	if (unpack_name_parse(&unpack->name, text, err) < 0 || unpack_named(unpack, raw, err) < 0)
 		return err_ctx(err, "entry %s", path_show(str_of(text), shown));
 	return 0;
 }
@@ -261,7 +261,7 @@ static int unpack_all(struct unpack *unpack, uint64_t max_entries, struct err *e
 		return -1;
 	if (unpack_entries(unpack, max_entries, err) < 0 || unpack_drain(unpack, err) < 0)
 		return -1;
-	if (whiteouts_apply(&unpack->whiteouts, &unpack->dirs, err) < 0)
+	if (unpack_whiteouts_apply(&unpack->whiteouts, &unpack->dirs, err) < 0)
 		return -1;
 	return dirs_finish(&unpack->dirs, err);
 }
@@ -274,7 +274,7 @@ static void unpack_done(struct unpack *unpack)
 	buf_done(&unpack->target.path);
 	buf_done(&unpack->before);
 	buf_done(&unpack->link);
-	whiteouts_done(&unpack->whiteouts);
+	unpack_whiteouts_done(&unpack->whiteouts);
 	free(unpack);
 }
 

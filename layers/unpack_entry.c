@@ -330,7 +330,7 @@ static int entry_make_hardlink(struct unpack *unpack, const char *raw, struct er
 	auto_close int targetfd = -1;
 	int found;
 
-	if (tar_name_parse_target(&unpack->target, raw, err) < 0)
+	if (unpack_name_parse_target(&unpack->target, raw, err) < 0)
 		return err_ctx(err, "hard link");
 	found = dirs_enter(&unpack->dirs, unpack->target.dir, false, err);
 	if (found < 0)

@@ -81,14 +81,14 @@ static int tar_name_judge(struct tar_name *name, struct err *err)
 	return 0;
 }
 
-int tar_name_parse(struct tar_name *name, const char *raw, struct err *err)
+int unpack_name_parse(struct tar_name *name, const char *raw, struct err *err)
 {
 	if (tar_name_split(name, raw, err) < 0)
 		return -1;
 	return name->plain ? 0 : tar_name_judge(name, err);
 }
 
-int tar_name_parse_target(struct tar_name *name, const char *raw, struct err *err)
+int unpack_name_parse_target(struct tar_name *name, const char *raw, struct err *err)
 {
 	return tar_name_split(name, raw, err);
 }

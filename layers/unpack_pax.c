@@ -54,7 +54,7 @@ static size_t header_size(const char *header)
 	return size;
 }
 
-void pax_find_link(struct str headers, struct pax_link *out)
+void unpack_pax_find_link(struct str headers, struct pax_link *out)
 {
 	*out = (struct pax_link){0};
 	while (headers.len >= BLOCK) {

@@ -35,10 +35,10 @@ struct tar_name {
 };
 
 /* An absolute name starts at the tree's root; one with ".." in it is ERR_CORRUPT. */
-int tar_name_parse(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
+int unpack_name_parse(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
 
 /* The same for a hard link's target, which is no whiteout. */
-int tar_name_parse_target(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
+int unpack_name_parse_target(struct tar_name *name, const char *raw, struct err *err) MUST_CHECK;
 
 /* What an entry's headers say of its link: target.ptr is NULL where pax has none. */
 struct pax_link {
@@ -46,7 +46,7 @@ struct pax_link {
 	struct str target;
 };
 
-void pax_find_link(struct str headers, struct pax_link *out);
+void unpack_pax_find_link(struct str headers, struct pax_link *out);
 
 /*
  * Whiteouts wait until all entries are there, so that their order in the tar
@@ -64,10 +64,11 @@ struct whiteouts {
 	size_t count;
 };
 
-int whiteouts_add(struct whiteouts *whiteouts, struct str dir, const char *base, struct err *err)
+int unpack_whiteouts_add(struct whiteouts *whiteouts, struct str dir, const char *base,
+			 struct err *err) MUST_CHECK;
+int unpack_whiteouts_apply(struct whiteouts *whiteouts, struct dirs *dirs, struct err *err)
 	MUST_CHECK;
-int whiteouts_apply(struct whiteouts *whiteouts, struct dirs *dirs, struct err *err) MUST_CHECK;
-void whiteouts_done(struct whiteouts *whiteouts);
+void unpack_whiteouts_done(struct whiteouts *whiteouts);
 
 struct unpack {
 	struct source *tar;

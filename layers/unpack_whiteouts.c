@@ -36,7 +36,8 @@ static int whiteouts_add_group(struct whiteouts *whiteouts, struct str dir, stru
 	return 0;
 }
 
-int whiteouts_add(struct whiteouts *whiteouts, struct str dir, const char *base, struct err *err)
+int unpack_whiteouts_add(struct whiteouts *whiteouts, struct str dir, const char *base,
+			 struct err *err)
 {
 	size_t last = whiteouts->count;
 
@@ -121,7 +122,7 @@ static int group_apply(const struct whiteouts *whiteouts, const struct whiteout_
 	return 0;
 }
 
-int whiteouts_apply(struct whiteouts *whiteouts, struct dirs *dirs, struct err *err)
+int unpack_whiteouts_apply(struct whiteouts *whiteouts, struct dirs *dirs, struct err *err)
 {
 	if (whiteouts->count == 0)
 		return 0;
@@ -134,7 +135,7 @@ int whiteouts_apply(struct whiteouts *whiteouts, struct dirs *dirs, struct err *
 	return 0;
 }
 
-void whiteouts_done(struct whiteouts *whiteouts)
+void unpack_whiteouts_done(struct whiteouts *whiteouts)
 {
 	free(whiteouts->groups);
 	buf_done(&whiteouts->names);

@@ -20,7 +20,7 @@
 
 struct verify {
 	const struct store_blobs *blobs;
-	const struct survey *survey;
+	const struct verify_survey *survey;
 	atomic_size_t next; /* piece */
 	atomic_size_t working;
 	_Atomic uint64_t done; /* bytes */
@@ -99,8 +99,7 @@ static int verify_one_blob(struct verify *verify, const struct verify_blob *blob
 	return verify_found(verify, &verify->out->blobs, &blob->digest, err);
 }
 
-/* A batch of chunks behind *after whose names begin with its first byte. 1 there are more, 0, -1.
- */
+/* Chunks behind *after whose names begin with its first byte. 1 there are more, 0, -1. */
 static int verify_chunks(struct verify *verify, struct digest *after, bool *started,
 			 struct err *err)
 {
@@ -230,7 +229,8 @@ static int verify_largest_first(const void *a, const void *b)
 	return (left->size < right->size) - (left->size > right->size);
 }
 
-static int verify_take_damaged(struct survey *survey, struct verify_findings *out, struct err *err)
+static int verify_take_damaged(struct verify_survey *survey, struct verify_findings *out,
+			       struct err *err)
 {
 	struct digest digest;
 	size_t at = 0;
@@ -248,7 +248,7 @@ static int verify_take_damaged(struct survey *survey, struct verify_findings *ou
 }
 
 /* A blob of one chunk is whole if its chunk is. */
-static int verify_judge_singles(const struct survey *survey, struct verify_findings *out,
+static int verify_judge_singles(const struct verify_survey *survey, struct verify_findings *out,
 				struct err *err)
 {
 	for (size_t i = 0; i < survey->blob_count; i++) {
@@ -265,13 +265,13 @@ int verify_read(struct store *store, const struct verify_options *options,
 		struct verify_findings *out, struct err *err)
 {
 	auto_verify_findings struct verify_findings findings = {0};
-	auto_survey struct survey survey = {0};
+	auto_verify_survey struct verify_survey survey = {0};
 	struct verify verify = {.survey = &survey, .out = &findings, .lock = LOCK_INIT};
 	int64_t start = clock_monotonic_ms();
 	int result;
 
 	if (store_blobs(store, &verify.blobs, err) < 0 ||
-	    survey_read(verify.blobs, &survey, err) < 0 ||
+	    verify_survey_read(verify.blobs, &survey, err) < 0 ||
 	    verify_take_damaged(&survey, &findings, err) < 0 ||
 	    cancel_init(&verify.finished, err) < 0)
 		return -1;

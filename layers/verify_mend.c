@@ -48,13 +48,13 @@ static int verify_keep_chunks(const struct store_blobs *blobs, struct digest_set
 
 int verify_again(struct store *store, struct verify_findings *findings, struct err *err)
 {
-	auto_survey struct survey survey = {0};
+	auto_verify_survey struct verify_survey survey = {0};
 	const struct store_blobs *blobs;
 
 	if (store_blobs(store, &blobs, err) < 0 ||
 	    verify_keep_blobs(blobs, &findings->blobs, err) < 0 ||
 	    verify_keep_chunks(blobs, &findings->chunks, err) < 0 ||
-	    (findings->wrong_counts > 0 && survey_read(blobs, &survey, err) < 0))
+	    (findings->wrong_counts > 0 && verify_survey_read(blobs, &survey, err) < 0))
 		return -1;
 	findings->wrong_counts = survey.wrong_counts;
 	return 0;
@@ -79,7 +79,7 @@ int verify_mend(struct store *store, const struct verify_findings *findings, str
 		if (blob_entry_drop(blobs, txn, &digest, err) < 0)
 			return -1;
 	}
-	if (survey_mend(blobs, txn, err) < 0)
+	if (verify_survey_mend(blobs, txn, err) < 0)
 		return -1;
 	return db_commit(&blobs->db, steal_ptr(&txn), err);
 }

@@ -12,7 +12,7 @@ struct verify_blob {
 };
 
 /* One snapshot of all lists. */
-struct survey {
+struct verify_survey {
 	struct verify_blob *blobs; /* owned */
 	size_t blob_count;
 	struct digest_set damaged; /* blobs whose entry or list is */
@@ -20,11 +20,12 @@ struct survey {
 	uint64_t bytes; /* to be hashed, in blobs of several chunks and in chunks */
 };
 
-int survey_read(const struct store_blobs *blobs, struct survey *out, struct err *err) MUST_CHECK;
-void survey_done(struct survey *survey);
+int verify_survey_read(const struct store_blobs *blobs, struct verify_survey *out, struct err *err)
+	MUST_CHECK;
+void verify_survey_done(struct verify_survey *survey);
 
 /* Inside a writing transaction: make counts what the lists say, and remove lists of no blob. */
-int survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err) MUST_CHECK;
+int verify_survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err) MUST_CHECK;
 
 /* Whether a chunk's bytes are what its name says. */
 bool verify_chunk(const struct digest *id, struct str bytes);
@@ -33,8 +34,8 @@ bool verify_chunk(const struct digest *id, struct str bytes);
 int verify_blob(const struct store_blobs *blobs, const struct digest *digest,
 		const struct cancel *cancel, struct err *err) MUST_CHECK;
 
-static inline void auto_survey_release(struct survey *slot)
+static inline void auto_verify_survey_release(struct verify_survey *slot)
 {
-	survey_done(slot);
+	verify_survey_done(slot);
 }
-#define auto_survey AUTO(survey)
+#define auto_verify_survey AUTO(verify_survey)

@@ -19,9 +19,9 @@ struct recounts {
 };
 
 /* A blob of one chunk that is there, and of its size. 1, 0 or -1. */
-static int survey_is_single(const struct store_blobs *blobs, MDB_txn *txn,
-			    const struct blob_entry *entry, const struct place *place,
-			    struct err *err)
+static int verify_survey_is_single(const struct store_blobs *blobs, MDB_txn *txn,
+				   const struct blob_entry *entry, const struct place *place,
+				   struct err *err)
 {
 	struct str bytes;
 	int found;
@@ -33,9 +33,9 @@ static int survey_is_single(const struct store_blobs *blobs, MDB_txn *txn,
 }
 
 /* 1 its whole list, 0 it is damaged, -1. *single as in struct verify_blob. */
-static int survey_list(const struct store_blobs *blobs, MDB_txn *txn,
-		       const struct blob_entry *entry, struct places *places, bool *single,
-		       struct err *err)
+static int verify_survey_list(const struct store_blobs *blobs, MDB_txn *txn,
+			      const struct blob_entry *entry, struct places *places, bool *single,
+			      struct err *err)
 {
 	size_t first = places->count;
 	uint64_t size = 0;
@@ -49,19 +49,20 @@ static int survey_list(const struct store_blobs *blobs, MDB_txn *txn,
 		return 0;
 	if (entry->chunks != 1)
 		return 1;
-	found = survey_is_single(blobs, txn, entry, &places->at[first], err);
+	found = verify_survey_is_single(blobs, txn, entry, &places->at[first], err);
 	*single = found == 1;
 	return found < 0 ? -1 : 1;
 }
 
-struct survey_walk {
+struct verify_survey_walk {
 	const struct store_blobs *blobs;
 	MDB_txn *txn;
 	struct places places;
-	struct survey *out; /* NULL where only the places are wanted */
+	struct verify_survey *out; /* NULL where only the places are wanted */
 };
 
-static int survey_entry(struct survey_walk *walk, const struct digest *digest, struct err *err)
+static int verify_survey_entry(struct verify_survey_walk *walk, const struct digest *digest,
+			       struct err *err)
 {
 	struct verify_blob blob = {.digest = *digest};
 	struct blob_entry entry = {.size = 0};
@@ -72,8 +73,8 @@ static int survey_entry(struct survey_walk *walk, const struct digest *digest, s
 	if (whole < 0 && err->kind == ERR_CORRUPT)
 		whole = 0;
 	else if (whole == 1)
-		whole = survey_list(walk->blobs, walk->txn, &entry, &walk->places, &blob.single,
-				    err);
+		whole = verify_survey_list(walk->blobs, walk->txn, &entry, &walk->places,
+					   &blob.single, err);
 	if (whole < 0)
 		return -1;
 	if (!walk->out)
@@ -89,7 +90,7 @@ static int survey_entry(struct survey_walk *walk, const struct digest *digest, s
 	return 0;
 }
 
-static int survey_entries(struct survey_walk *walk, struct err *err)
+static int verify_survey_entries(struct verify_survey_walk *walk, struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
 	MDB_val key;
@@ -102,7 +103,7 @@ static int survey_entries(struct survey_walk *walk, struct err *err)
 		struct digest digest = {0};
 
 		memcpy(&digest, key.mv_data, key.mv_size);
-		if (survey_entry(walk, &digest, err) < 0)
+		if (verify_survey_entry(walk, &digest, err) < 0)
 			return -1;
 	}
 	places_sort(&walk->places);
@@ -122,7 +123,7 @@ static int recounts_add(struct recounts *recounts, const void *id, uint64_t coun
 	return 0;
 }
 
-static uint64_t survey_read_count(MDB_val value)
+static uint64_t verify_survey_read_count(MDB_val value)
 {
 	uint64_t count = 0;
 
@@ -132,8 +133,8 @@ static uint64_t survey_read_count(MDB_val value)
 }
 
 /* Chunks before id (all of them where it is NULL) that are held and have no count. */
-static int survey_missed(const struct places *places, size_t *at, const void *id,
-			 struct recounts *out, struct err *err)
+static int verify_survey_missed(const struct places *places, size_t *at, const void *id,
+				struct recounts *out, struct err *err)
 {
 	while (*at < places->count && (!id || memcmp(places->at[*at].id, id, 32) < 0)) {
 		size_t uses = places_same(places, *at);
@@ -146,7 +147,8 @@ static int survey_missed(const struct places *places, size_t *at, const void *id
 }
 
 /* Counts and places lie in the same order. */
-static int survey_compare(const struct survey_walk *walk, struct recounts *out, struct err *err)
+static int verify_survey_compare(const struct verify_survey_walk *walk, struct recounts *out,
+				 struct err *err)
 {
 	const struct places *places = &walk->places;
 	AUTO(cursor) MDB_cursor *cursor = NULL;
@@ -162,22 +164,23 @@ static int survey_compare(const struct survey_walk *walk, struct recounts *out, 
 		if (key.mv_size != 32)
 			return err_set(err, ERR_CORRUPT, "%s: a count's key of %zu bytes",
 				       walk->blobs->db.path, key.mv_size);
-		if (survey_missed(places, &at, key.mv_data, out, err) < 0)
+		if (verify_survey_missed(places, &at, key.mv_data, out, err) < 0)
 			return -1;
 		if (at < places->count && memcmp(places->at[at].id, key.mv_data, 32) == 0)
 			uses = places_same(places, at);
 		at += uses;
-		if ((uses == 0 || survey_read_count(value) != uses) &&
+		if ((uses == 0 || verify_survey_read_count(value) != uses) &&
 		    recounts_add(out, key.mv_data, uses, err) < 0)
 			return -1;
 	}
 	if (rc != MDB_NOTFOUND)
 		return db_fail(&walk->blobs->db, rc, err);
-	return survey_missed(places, &at, NULL, out, err);
+	return verify_survey_missed(places, &at, NULL, out, err);
 }
 
 /* Find lists of blobs that do not exist, by the first page of each. */
-static int survey_strays(const struct survey_walk *walk, struct recounts *out, struct err *err)
+static int verify_survey_strays(const struct verify_survey_walk *walk, struct recounts *out,
+				struct err *err)
 {
 	AUTO(cursor) MDB_cursor *cursor = NULL;
 	struct digest blob = {.algorithm = DIGEST_SHA256};
@@ -201,45 +204,45 @@ static int survey_strays(const struct survey_walk *walk, struct recounts *out, s
 	return rc == MDB_NOTFOUND ? 0 : db_fail(&walk->blobs->db, rc, err);
 }
 
-static void survey_add_chunk_bytes(const struct places *places, struct survey *out)
+static void verify_survey_add_chunk_bytes(const struct places *places, struct verify_survey *out)
 {
 	for (size_t at = 0; at < places->count; at += places_same(places, at))
 		out->bytes += places->at[at].size;
 }
 
-int survey_read(const struct store_blobs *blobs, struct survey *out, struct err *err)
+int verify_survey_read(const struct store_blobs *blobs, struct verify_survey *out, struct err *err)
 {
 	AUTO(txn) MDB_txn *txn = NULL;
-	struct survey_walk walk = {.blobs = blobs, .out = out};
+	struct verify_survey_walk walk = {.blobs = blobs, .out = out};
 	struct recounts recounts = {0};
 	int result;
 
 	if (db_begin(&blobs->db, DB_READ, &txn, err) < 0)
 		return -1;
 	walk.txn = txn;
-	result = survey_entries(&walk, err);
+	result = verify_survey_entries(&walk, err);
 	if (result == 0)
-		result = survey_compare(&walk, &recounts, err);
+		result = verify_survey_compare(&walk, &recounts, err);
 	out->wrong_counts = recounts.count;
 	recounts.count = 0;
 	if (result == 0)
-		result = survey_strays(&walk, &recounts, err);
+		result = verify_survey_strays(&walk, &recounts, err);
 	out->wrong_counts += recounts.count;
-	survey_add_chunk_bytes(&walk.places, out);
+	verify_survey_add_chunk_bytes(&walk.places, out);
 	places_done(&walk.places);
 	free(recounts.at);
 	return result;
 }
 
-void survey_done(struct survey *survey)
+void verify_survey_done(struct verify_survey *survey)
 {
 	free(survey->blobs);
 	digest_set_done(&survey->damaged);
-	*survey = (struct survey){0};
+	*survey = (struct verify_survey){0};
 }
 
-static int survey_set_count(const struct store_blobs *blobs, MDB_txn *txn,
-			    const struct recount *recount, struct err *err)
+static int verify_survey_set_count(const struct store_blobs *blobs, MDB_txn *txn,
+				   const struct recount *recount, struct err *err)
 {
 	struct str key = {(const char *)recount->id.bytes, 32};
 	uint64_t disk = htole64(recount->count);
@@ -250,33 +253,33 @@ static int survey_set_count(const struct store_blobs *blobs, MDB_txn *txn,
 		      (struct str){(const char *)&disk, sizeof(disk)}, err);
 }
 
-static int survey_mend_all(const struct survey_walk *walk, struct recounts *recounts,
-			   struct err *err)
+static int verify_survey_mend_all(const struct verify_survey_walk *walk, struct recounts *recounts,
+				  struct err *err)
 {
-	if (survey_strays(walk, recounts, err) < 0)
+	if (verify_survey_strays(walk, recounts, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recounts->count; i++) {
 		if (blob_list_drop(walk->blobs, walk->txn, &recounts->at[i].id, err) < 0)
 			return -1;
 	}
 	recounts->count = 0;
-	if (survey_compare(walk, recounts, err) < 0)
+	if (verify_survey_compare(walk, recounts, err) < 0)
 		return -1;
 	for (size_t i = 0; i < recounts->count; i++) {
-		if (survey_set_count(walk->blobs, walk->txn, &recounts->at[i], err) < 0)
+		if (verify_survey_set_count(walk->blobs, walk->txn, &recounts->at[i], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err)
+int verify_survey_mend(const struct store_blobs *blobs, MDB_txn *txn, struct err *err)
 {
-	struct survey_walk walk = {.blobs = blobs, .txn = txn};
+	struct verify_survey_walk walk = {.blobs = blobs, .txn = txn};
 	struct recounts recounts = {0};
-	int result = survey_entries(&walk, err);
+	int result = verify_survey_entries(&walk, err);
 
 	if (result == 0)
-		result = survey_mend_all(&walk, &recounts, err);
+		result = verify_survey_mend_all(&walk, &recounts, err);
 	places_done(&walk.places);
 	free(recounts.at);
 	return result;

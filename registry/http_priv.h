@@ -6,7 +6,7 @@
  *
  * A struct http is a pool of connections that belongs to one thread. It sends
  * what it is told to, once: no redirect is followed, no request repeated and no
- * challenge answered here (fetch.c does), so that a credential goes to the one
+ * challenge answered here (remote.c does), so that a credential goes to the one
  * URL that it was given for.
  *
  * Certificates are always verified. Bytes are as the server sent them: nothing
@@ -49,8 +49,7 @@ struct http_options {
 int http_open(const struct http_options *options, struct http **out, struct err *err) MUST_CHECK;
 void http_close(struct http *http);
 
-/* Whose certificates are trusted from now on, beside the system's; NULL for those alone. Borrowed.
- */
+/* Whose certificates are trusted from now on, beside the system's; or NULL. Borrowed. */
 void http_trust(struct http *http, const char *ca_file);
 
 /* Wait so long, or until a descriptor can be read; or fail with ERR_CANCELLED. */

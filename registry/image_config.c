@@ -115,7 +115,8 @@ void image_config_done(struct image_config *config)
 	*config = (struct image_config){0};
 }
 
-void chain_id_next(const struct digest *parent, const struct digest *diff_id, struct digest *out)
+void image_config_chain_id(const struct digest *parent, const struct digest *diff_id,
+			   struct digest *out)
 {
 	char text[2 * DIGEST_TEXT_MAX];
 	char upper[DIGEST_TEXT_MAX];

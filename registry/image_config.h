@@ -33,7 +33,8 @@ void image_config_done(struct image_config *config);
  * The chain id of a layer on its parent's (image-spec config.md, "Layer
  * ChainID"); parent is NULL for the lowest layer.
  */
-void chain_id_next(const struct digest *parent, const struct digest *diff_id, struct digest *out);
+void image_config_chain_id(const struct digest *parent, const struct digest *diff_id,
+			   struct digest *out);
 
 static inline void auto_image_config_release(struct image_config *slot)
 {

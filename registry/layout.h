@@ -19,10 +19,11 @@ int layout_resolve(struct str dir, struct str tag, struct digest *out, struct er
 
 /*
  * Write an image of the store (a manifest, or an index with all its platforms)
- * as a layout: blobs/sha256/.., oci-layout, and an entry in index.json named tag (which replaces
- * one of that name; others stay). dir is made if its parent exists. Blocks while another writes
- * there. The layout is complete and synced when this returns 0; a crash leaves index.json as it
- * was, and a failure or a cancel all of it.
+ * as a layout: blobs/sha256/.., oci-layout, and an entry in index.json named tag
+ * (which replaces one of that name; others stay). dir is made if its parent
+ * exists. Blocks while another writes there. The layout is complete and synced
+ * when this returns 0; a crash leaves index.json as it was, and a failure or a
+ * cancel all of it.
  */
 int layout_write(struct store *store, const struct digest *manifest, struct str dir, struct str tag,
 		 const struct cancel *cancel, struct err *err) MUST_CHECK;

@@ -39,8 +39,7 @@ struct origin {
 
 	void (*close)(struct origin *origin);
 
-	/* What an origin has to say beside that, from any thread; NULL, or who opened it sets it.
-	 */
+	/* Hears what it has to say beside that, from any thread. Set by who opened it; or NULL. */
 	void (*warn)(void *ctx, struct str text);
 	void *warn_ctx;
 

@@ -16,8 +16,8 @@
  *
  * Errors: ERR_NOT_FOUND (something of the image is not in the store, or there is
  * no such repository), ERR_UNAUTHORIZED, ERR_DENIED, ERR_BUSY, ERR_REMOTE,
- * ERR_TIMEOUT, ERR_CANCELLED, ERR_CORRUPT (the store's bytes); ERR_INVALID for a reference
- * that is no registry's, or names another digest.
+ * ERR_TIMEOUT, ERR_CANCELLED, ERR_CORRUPT (the store's bytes); ERR_INVALID for a
+ * reference that is no registry's, or names another digest.
  */
 #pragma once
 

@@ -7,8 +7,8 @@
  * 	oci: oci-archive: docker-archive:     a place on this host (transport.h)
  * 	scratch                               nothing
  *
- * Grammar: grammar.h, and the familiar names of Docker. A first part with a dot, a colon or
- * "localhost" is a host.
+ * Grammar: grammar.h, and the familiar names of Docker. A first part with a dot,
+ * a colon or "localhost" is a host.
  *
  * Invariant: a parsed reference is well formed; its texts lie in `storage`, so
  * it is handed around by pointer and never copied.

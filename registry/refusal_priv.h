@@ -13,7 +13,8 @@
 
 /*
  * Fill *err for a status that is no success: ERR_NOT_FOUND, ERR_UNAUTHORIZED,
- * ERR_DENIED, ERR_BUSY or ERR_REMOTE. what was asked for: "manifest 1.0". Always -1.
+ * ERR_DENIED, ERR_BUSY or ERR_REMOTE. what was asked for: "manifest 1.0". Always
+ * -1.
  */
 int refusal_explain(long status, struct str body, bool has_credentials, const char *what,
 		    struct err *err);

@@ -22,8 +22,7 @@ struct tag {
 	struct platform platform;
 	bool pulled; /* from a registry, or ours */
 	int64_t at_ms;
-	struct digest
-		called; /* what a registry calls target: a sha512; all zero for target's own */
+	struct digest called;  /* a sha512, where a registry calls target so; else all zero */
 	struct digest made_of; /* of a gzip variant (gzip_tag.h); else all zero */
 };
 

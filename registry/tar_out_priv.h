@@ -2,9 +2,10 @@
 /*
  * tar_out_priv.h - a tar of files whose sizes are known, to a sink.
  *
- * Format: ustar, with a pax record for a name that is too long; a size that does not fit the octal
- * field is written in binary, as GNU tar does and all readers understand. Owners are root, modes
- * 0644, times 0, so equal files make equal tars.
+ * Format: ustar, with a pax record for a name that is too long; a size that does
+ * not fit the octal field is written in binary, as GNU tar does and all readers
+ * understand. Owners are root, modes 0644, times 0, so equal files make equal
+ * tars.
  */
 #pragma once
 

@@ -47,8 +47,7 @@ struct v2_call {
 	struct mirror_place place; /* V2_UPSTREAMS; its key is the name in any case but V2_OURS */
 	const struct http_request *request;
 	struct http_response *response;
-	/* Whether who asks may do this to a repository, too: another one, or each that is listed.
-	 */
+	/* Whether who asks may do this to another repository, too, or to one that is listed. */
 	bool (*may)(void *ctx, struct str repository, enum v2_action action);
 	void *may_ctx;
 	/* Of whoever answers, between the tries of a call that waits. */

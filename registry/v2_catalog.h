@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v2_catalog.h - the repositories that hold a manifest and that who asks may pull, in byte order.
- */
+/* v2_catalog.h - repositories that hold a manifest and that who asks may pull, in byte order. */
 #pragma once
 
 #include "registry/v2.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v2_page.h - a list in pages: ?n= and ?last= of a request, and the Link to the next.
+ * v2_page.h - a list in pages: ?n= and ?last= of a request, and the Link to the
+ * next.
  *
  * Limits: V2_PAGE_MAX entries a page, however many are asked for.
  */

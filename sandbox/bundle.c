@@ -211,9 +211,9 @@ static bool bundle_can_limit_swap(void)
 }
 
 /*
- * The kernel takes no quota below 1 ms and no period above 1 s (kernel/sched/core.c),
- * so a hundredth of a core is the least that the usual period can express, and
- * a thousandth the least of all.
+ * The kernel takes no quota below 1 ms and no period above 1 s
+ * (kernel/sched/core.c), so a hundredth of a core is the least that the usual
+ * period can express, and a thousandth the least of all.
  */
 static json_t *bundle_cpu(uint64_t millis)
 {

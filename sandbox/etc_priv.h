@@ -29,7 +29,8 @@ struct etc {
 
 /*
  * Open dirfd/base, a layer with the fixed names: etc/resolv.conf, dev, proc, …
- * Whatever of it is missing is made; nobody ever writes to it, so machines share it.
+ * Whatever of it is missing is made; nobody ever writes to it, so machines share
+ * it.
  */
 int etc_open_base(int dirfd, struct err *err) MUST_CHECK;
 

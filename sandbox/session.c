@@ -144,9 +144,8 @@ static int session_tell(struct meta *meta, const struct session *session, const 
 int session_need(struct meta *meta, struct str id, struct session *out, struct err *err)
 {
 	AUTO(json) json_t *record = NULL;
-	int found = id_is_valid(STR(SESSION_PREFIX), id)
-			    ? meta_get(meta, SESSIONS, id, &record, err)
-			    : 0;
+	int found = ulid_is_id(STR(SESSION_PREFIX), id) ? meta_get(meta, SESSIONS, id, &record, err)
+							: 0;
 
 	if (found == 0)
 		return err_set(err, ERR_NOT_FOUND, "there is no session \"%.*s\"",

@@ -65,7 +65,7 @@ const char *ulid_after(struct str last, int64_t now_ms, char text[static ULID_TE
 	return text;
 }
 
-bool id_is_valid(struct str prefix, struct str text)
+bool ulid_is_id(struct str prefix, struct str text)
 {
 	return str_starts(text, prefix) && ulid_is_valid(str_skip(text, prefix.len));
 }

@@ -28,4 +28,4 @@ const char *ulid_after(struct str last, int64_t now_ms, char text[static ULID_TE
 bool ulid_is_valid(struct str text);
 
 /* Whether text is the prefix ("agt_") and a ULID. */
-bool id_is_valid(struct str prefix, struct str text);
+bool ulid_is_id(struct str prefix, struct str text);

@@ -119,7 +119,7 @@ static void any_version_is_there_by_id_and_by_slug(void **state)
 	check_sync(store, SPEC(", \"n\": 1"), 1, true);
 	check_sync(store, SPEC(", \"n\": 2"), 2, true);
 	assert_int_equal(find(store, "repo-bot", &by_slug), 1);
-	assert_true(id_is_valid(STR("agt_"), str_of(by_slug.id)));
+	assert_true(ulid_is_id(STR("agt_"), str_of(by_slug.id)));
 	assert_int_equal(find(store, by_slug.id, &by_id), 1);
 	assert_memory_equal(&by_id, &by_slug, sizeof(by_id));
 	assert_int_equal(find(store, "repo", &by_id), 0);

@@ -263,7 +263,7 @@ static void new_ids_sort_behind_those_that_are_there(void **state)
 	assert_string_equal(id, "agt_01hf7yat000000000000001000");
 	check_ok(meta_new_id(meta, "z", STR("bak_"), 1700000000000, id, &err), &err);
 	assert_memory_equal(id, "bak_01hf7yat00", 14);
-	assert_true(id_is_valid(STR("bak_"), str_of(id)));
+	assert_true(ulid_is_id(STR("bak_"), str_of(id)));
 }
 
 static void count_call(void *ctx)

@@ -69,9 +69,9 @@ static void an_id_is_a_prefix_and_a_ulid(void **state)
 	};
 
 	(void)state;
-	assert_true(id_is_valid(STR("agt_"), STR("agt_01hf7yat000000000000000000")));
+	assert_true(ulid_is_id(STR("agt_"), STR("agt_01hf7yat000000000000000000")));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(id_is_valid(STR("agt_"), str_of(wrong[i])));
+		assert_false(ulid_is_id(STR("agt_"), str_of(wrong[i])));
 	assert_false(ulid_is_valid((struct str){"01hf7yat0000000000000000\0\0", 26}));
 }
 

@@ -97,9 +97,9 @@ static void chain_ids_follow_the_specification(void **state)
 	(void)state;
 	check_ok(digest_parse(STR("sha256:" HEX_A), &lower, &err), &err);
 	check_ok(digest_parse(STR("sha256:" HEX_B), &upper, &err), &err);
-	chain_id_next(NULL, &lower, &chain);
+	image_config_chain_id(NULL, &lower, &chain);
 	assert_true(digest_equal(&chain, &lower));
-	chain_id_next(&chain, &upper, &chain);
+	image_config_chain_id(&chain, &upper, &chain);
 	assert_string_equal(
 		digest_format(&chain, text),
 		"sha256:ccd722928bd92476ba1745586fed6e45a102504185ad88cd89e01ff116fd146c");

@@ -93,7 +93,7 @@ static void a_session_without_a_parent_is_a_root(void **state)
 	struct session root = create(fixture->store, AGENT, NULL, "");
 	struct session again;
 
-	assert_true(id_is_valid(STR("ses_"), str_of(root.id)));
+	assert_true(ulid_is_id(STR("ses_"), str_of(root.id)));
 	assert_string_equal(root.root_id, root.id);
 	assert_string_equal(root.parent_id, "");
 	assert_int_equal(root.version, 3);
