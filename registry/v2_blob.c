@@ -97,17 +97,17 @@ bool v2_blob_begin(struct v2_call *call, struct str digest, uint64_t size, struc
 	char quoted[HTTP_ETAG_MAX];
 	struct str etag = http_etag(digest, quoted);
 	char text[V2_BLOB_RANGE_MAX];
-	int partial;
+	bool known = http_add_etag(call->request, response, etag);
+	int partial = v2_range_parse(v2_blob_range(call->request, etag), size, out);
 	int n;
 
-	v2_blob_add_headers(response, digest);
-	if (http_add_etag(call->request, response, etag))
-		return false;
-	partial = v2_range_parse(v2_blob_range(call->request, etag), size, out);
-	if (partial < 0) {
+	if (partial < 0 && !known) {
 		v2_blob_refuse_range(response, size);
 		return false;
 	}
+	v2_blob_add_headers(response, digest);
+	if (known)
+		return false;
 	if (partial > 0) {
 		n = snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
 			     out->first, out->first + out->count - 1, size);

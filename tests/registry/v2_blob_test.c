@@ -146,6 +146,9 @@ static void a_part_that_is_none_is_refused_with_the_size(void **state)
 	assert_int_equal(response.status, 416);
 	assert_string_equal(header(&response, "Content-Range"), "bytes */20");
 	assert_null(response.stream);
+	/* A refusal is none of the blob, and not to be kept for a year as one. */
+	assert_string_equal(header(&response, "Docker-Content-Digest"), "");
+	assert_string_equal(header(&response, "Cache-Control"), "");
 	assert_non_null(strstr(buf_str(&response.body).ptr, "RANGE_INVALID"));
 }
 
