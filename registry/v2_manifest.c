@@ -127,6 +127,23 @@ static int v2_manifest_find_base(const struct v2_call *call, struct str *tag, st
 	return found;
 }
 
+/* What is no image, or a damaged one, has no variant: nothing here failed. */
+static void v2_manifest_refuse_variant(struct v2_call *call, const struct err *why)
+{
+	switch ((int)why->kind) {
+	case ERR_INVALID:
+	case ERR_NOT_FOUND:
+	case ERR_LIMIT:
+	case ERR_CORRUPT:
+	case ERR_UNSUPPORTED:
+		v2_refuse(call->response, 404, V2_MANIFEST_UNKNOWN,
+			  "there can be no gzip variant: %s", why->text);
+		break;
+	default:
+		v2_refuse_err(call->response, why);
+	}
+}
+
 /* Wait for a variant of an image of ours; false where there is no such image. */
 static bool v2_manifest_await(struct v2_call *call)
 {
@@ -148,7 +165,7 @@ static bool v2_manifest_await(struct v2_call *call)
 		call->response->wait =
 			(struct http_wait){topic, clock_monotonic_ms() + V2_MANIFEST_GZIP_WAIT_MS};
 	else
-		v2_refuse_err(call->response, &err);
+		v2_manifest_refuse_variant(call, &err);
 	return true;
 }
 

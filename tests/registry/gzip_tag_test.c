@@ -82,6 +82,33 @@ static void a_variant_that_is_wanted_is_waited_for(void **state)
 	assert_non_null(v2_header(&desk, "Retry-After"));
 }
 
+/* An artifact, or what is no layer though it is said to be one. */
+static void what_is_no_image_has_no_variant_and_nothing_failed(void **state)
+{
+	static const struct {
+		enum err_kind fails;
+		unsigned status;
+		const char *code;
+	} cases[] = {
+		{ERR_UNSUPPORTED, 404, "MANIFEST_UNKNOWN"},
+		{ERR_CORRUPT, 404, "MANIFEST_UNKNOWN"},
+		{ERR_NOT_FOUND, 404, "MANIFEST_UNKNOWN"},
+		{ERR_FULL, 507, "UNAVAILABLE"},
+		{ERR_OS, 500, "UNKNOWN"},
+	};
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct maker maker = {.fails = ERR_NONE};
+
+	(void)put(&desk, "1", "one");
+	desk.v2.make_gzip = maker_make;
+	desk.v2.make_gzip_ctx = &maker;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		maker.fails = cases[i].fails;
+		(void)v2_get(&desk, "/v2/a/manifests/1-gzip");
+		v2_check_refused(&desk, cases[i].status, cases[i].code);
+	}
+}
+
 static int name(struct v2_desk *desk, const struct stock *image, const struct stock *variant)
 {
 	struct err err = {0};
@@ -167,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_variant_that_is_wanted_is_waited_for),
+		TEST(what_is_no_image_has_no_variant_and_nothing_failed),
 		TEST(a_variant_goes_with_its_image),
 		TEST(a_variant_goes_with_a_manifest),
 		TEST(a_tag_of_that_name_is_its_owners),
