@@ -8,7 +8,7 @@
 struct cmd_gc {
 	struct cli *cli;
 	json_t *images;    /* owned: those that went, for --json */
-	uint64_t mirrored; /* bytes that the mirror let go, as far as nothing else needs them */
+	uint64_t mirrored; /* bytes above upstreams' own limits */
 };
 
 static void gc_hear(void *ctx, const struct gc_event *event)
@@ -41,7 +41,7 @@ static void gc_print_json(const struct cmd_gc *cmd, const struct gc_result *resu
 	json_set_size(value, "steps", result->steps);
 	json_set_size(value, "contexts", result->contexts);
 	json_set_size(value, "records", result->records);
-	json_set_size(value, "mirroredBytes", cmd->mirrored);
+	json_set_size(value, "mirroredBytes", cmd->mirrored + result->mirrored);
 	json_set_size(value, "blobs", collected->blobs);
 	json_set_size(value, "blobsBytes", collected->chunk_bytes);
 	json_set_size(value, "trees", collected->trees);
@@ -71,8 +71,9 @@ static void gc_print(const struct cmd_gc *cmd, const struct gc_result *result)
 		gc_print_json(cmd, result);
 		return;
 	}
-	if (cmd->mirrored > 0)
-		(void)printf("%s of mirrored images %s\n", human_size(cmd->mirrored, all),
+	if (cmd->mirrored + result->mirrored > 0)
+		(void)printf("%s of mirrored images %s\n",
+			     human_size(cmd->mirrored + result->mirrored, all),
 			     cli_has(cmd->cli, "dry-run") ? "would go before" : "went");
 	(void)printf("%ju images, %ju steps, %ju blobs (%s), %ju trees (%s), %ju caches (%s)\n",
 		     (uintmax_t)result->images, (uintmax_t)result->steps,
@@ -209,11 +210,11 @@ const struct cli_command cli_gc = {
 	.detail =
 		"What no tag, image or cached step names always goes. With options more goes:\n"
 		"images without a tag, and cached steps that no image needs. For a size, what is\n"
-		"cheapest to make again goes first: unpacked layers, caches of RUN's mounts,\n"
-		"steps, images. What has a tag, or is in use by a running bake, pull or push,\n"
-		"never goes, and where that is too much gc says how much is missing; hearth rm\n"
-		"takes a tag away. Only --keep takes it, from an agent's older versions: those\n"
-		"with an open session stay, and so does the newest image.\n"
+		"cheapest to make again goes first: unpacked layers, caches of RUN's mounts, what\n"
+		"is mirrored, steps, images. What has a tag, or is in use by a running bake, pull\n"
+		"or push, never goes, and where that is too much gc says how much is missing;\n"
+		"hearth rm takes a tag away. Only --keep takes it, from an agent's older\n"
+		"versions: those with an open session stay, and so does the newest image.\n"
 		"\n"
 		"Of a mirrored registry goes what is above its maxBytes in the configuration,\n"
 		"what was used longest ago first; a daemon does this by itself.\n"

@@ -63,7 +63,8 @@ struct gc_result {
 	uint64_t contexts; /* that came as a tar */
 	uint64_t records;  /* of repositories (registry/outgrown.h) */
 	struct collect_result collected;
-	uint64_t caches; /* of RUN's mounts */
+	uint64_t mirrored; /* bytes of upstreams' images that were let go for their size */
+	uint64_t caches;   /* of RUN's mounts */
 	uint64_t cache_bytes;
 	uint64_t punched; /* bytes that the databases' files take less */
 	uint64_t missing; /* bytes by which the policy's limits are still missed */

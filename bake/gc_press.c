@@ -5,8 +5,9 @@
  *
  *	1 trees                         unpacked again from their blobs
  *	2 caches of RUN's mounts        downloaded again
- *	3 steps that no image needs     run again
- *	4 images without a tag          baked again
+ *	3 what a mirror keeps           fetched again, while its registry has it
+ *	4 steps that no image needs     run again
+ *	5 images without a tag          baked again
  */
 #include "bake/gc_priv.h"
 #include "layers/base/array.h"
@@ -15,6 +16,7 @@
 #include "layers/punch.h"
 #include "layers/tree.h"
 #include "registry/document.h"
+#include "registry/mirror_trim.h"
 
 #include <stdlib.h>
 #include <sys/statvfs.h>
@@ -241,6 +243,33 @@ static int press_caches(struct press *press, struct err *err)
 	return 0;
 }
 
+/* Who reads it has a lease. What is shared with others gives nothing: then more of it goes. */
+static int press_mirrored(struct press *press, struct err *err)
+{
+	const struct gc_options *options = press->options;
+	const struct mirror_trim_spec trim = {
+		.store = options->store, .dry_run = options->dry_run, .cancel = options->cancel};
+
+	for (int round = 0; press->excess > 0 && round < PRESS_ROUNDS_MAX; round++) {
+		struct gc_options pass = *options;
+		uint64_t bytes;
+
+		if (mirror_trim_oldest(&trim, press->excess, &bytes, err) < 0)
+			return -1;
+		press->result->mirrored += bytes;
+		if (bytes == 0)
+			return 0;
+		if (options->dry_run) {
+			press->excess -= bytes < press->excess ? bytes : press->excess;
+			return 0;
+		}
+		pass.policy = GC_POLICY_INIT;
+		if (gc_pass(&pass, press->result, err) < 0 || press_measure(press, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Remove records until the limits hold; what a pass gives back is known only afterwards. */
 static int press_records(struct press *press, bool images, struct err *err)
 {
@@ -269,7 +298,7 @@ static int press_all(struct press *press, struct err *err)
 	if (press->excess == 0)
 		return 0;
 	if (press_trees(press, err) < 0 || press_caches(press, err) < 0 ||
-	    press_records(press, false, err) < 0)
+	    press_mirrored(press, err) < 0 || press_records(press, false, err) < 0)
 		return -1;
 	return press_records(press, true, err);
 }

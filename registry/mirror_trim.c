@@ -32,7 +32,7 @@ struct trim_item {
 struct trim {
 	struct store *store;
 	struct mirror *mirror; /* what it gives away stays; or NULL */
-	const char *host;      /* the upstream's name */
+	const char *host;      /* the upstream's name; NULL for all of them */
 	uint64_t max_bytes;
 	bool dry_run;
 	struct trim_item *items; /* owned; each blob once */
@@ -52,10 +52,12 @@ static void auto_trim_release(struct trim *slot)
 static bool mirror_trim_is_its(const struct trim *trim, struct str repository,
 			       const struct repository_item *item)
 {
-	size_t len = strlen(trim->host);
+	size_t len = trim->host ? strlen(trim->host) : 0;
 
-	return item->source == REPOSITORY_MIRRORED && repository.len > len &&
-	       repository.ptr[len] == '/' && str_starts(repository, str_of(trim->host));
+	if (item->source != REPOSITORY_MIRRORED || !trim->host)
+		return item->source == REPOSITORY_MIRRORED;
+	return repository.len > len && repository.ptr[len] == '/' &&
+	       str_starts(repository, str_of(trim->host));
 }
 
 static int mirror_trim_count(void *ctx, struct str repository, const struct repository_item *item,
@@ -111,11 +113,9 @@ static int mirror_trim_sort(struct trim *trim, struct err *err)
 	return 0;
 }
 
-/* Which of them go, so that the rest is below the low mark. */
-static int mirror_trim_choose(struct trim *trim, uint64_t *out_bytes, struct err *err)
+/* Which of them go, so that the rest is no more than that. */
+static int mirror_trim_choose(struct trim *trim, uint64_t low, uint64_t *out_bytes, struct err *err)
 {
-	uint64_t low = trim->max_bytes / 100 * TRIM_LOW_PERCENT;
-
 	for (size_t i = 0; i < trim->count && trim->bytes > low; i++) {
 		const struct trim_item *item = &trim->items[i];
 
@@ -187,16 +187,13 @@ static int mirror_trim_remove_some(struct trim *trim, struct err *err)
 	return meta_commit(steal_ptr(&meta), err) < 0 ? -1 : 1;
 }
 
-static int mirror_trim_run(struct trim *trim, const struct cancel *cancel, uint64_t *out_bytes,
-			   struct err *err)
+/* What is above the low mark goes, of what was read. */
+static int mirror_trim_to(struct trim *trim, uint64_t low, const struct cancel *cancel,
+			  uint64_t *out_bytes, struct err *err)
 {
 	int more = 1;
 
-	if (mirror_trim_read(trim, err) < 0)
-		return -1;
-	if (trim->bytes <= trim->max_bytes || trim->max_bytes == 0)
-		return 0;
-	if (mirror_trim_sort(trim, err) < 0 || mirror_trim_choose(trim, out_bytes, err) < 0)
+	if (mirror_trim_sort(trim, err) < 0 || mirror_trim_choose(trim, low, out_bytes, err) < 0)
 		return -1;
 	while (more == 1 && !trim->dry_run) {
 		if (cancel_check(cancel, err) < 0)
@@ -204,6 +201,17 @@ static int mirror_trim_run(struct trim *trim, const struct cancel *cancel, uint6
 		more = mirror_trim_remove_some(trim, err);
 	}
 	return more < 0 ? -1 : 0;
+}
+
+static int mirror_trim_run(struct trim *trim, const struct cancel *cancel, uint64_t *out_bytes,
+			   struct err *err)
+{
+	if (mirror_trim_read(trim, err) < 0)
+		return -1;
+	if (trim->bytes <= trim->max_bytes || trim->max_bytes == 0)
+		return 0;
+	return mirror_trim_to(trim, trim->max_bytes / 100 * TRIM_LOW_PERCENT, cancel, out_bytes,
+			      err);
 }
 
 static int mirror_trim_upstream(struct mirror *mirror, struct mirror_upstream *upstream,
@@ -283,6 +291,18 @@ int mirror_trim_store(const struct mirror_trim_spec *spec, uint64_t *out_bytes, 
 			return err_ctx(err, "mirror of " STR_FMT, STR_ARG(upstream->host));
 	}
 	return spec->dry_run ? 0 : mirror_trim_records(spec->store, spec->cancel, err);
+}
+
+int mirror_trim_oldest(const struct mirror_trim_spec *spec, uint64_t bytes, uint64_t *out_bytes,
+		       struct err *err)
+{
+	AUTO(trim) struct trim trim = {.store = spec->store, .dry_run = spec->dry_run};
+
+	*out_bytes = 0;
+	if (mirror_trim_read(&trim, err) < 0)
+		return -1;
+	return mirror_trim_to(&trim, trim.bytes > bytes ? trim.bytes - bytes : 0, spec->cancel,
+			      out_bytes, err);
 }
 
 bool mirror_may_be_over(const struct mirror *mirror)

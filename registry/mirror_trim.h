@@ -11,7 +11,7 @@
 
 struct mirror_trim_spec {
 	struct store *store;
-	const struct mirror_upstream_spec *upstreams; /* by host and max_bytes */
+	const struct mirror_upstream_spec *upstreams; /* by host and max_bytes; or none */
 	size_t upstream_count;
 	bool dry_run; /* only say how much would go */
 	const struct cancel *cancel;
@@ -23,3 +23,7 @@ struct mirror_trim_spec {
  */
 int mirror_trim_store(const struct mirror_trim_spec *spec, uint64_t *out_bytes, struct err *err)
 	MUST_CHECK;
+
+/* The same of all upstreams, whatever they may take, until so many bytes of them went. */
+int mirror_trim_oldest(const struct mirror_trim_spec *spec, uint64_t bytes, uint64_t *out_bytes,
+		       struct err *err) MUST_CHECK;

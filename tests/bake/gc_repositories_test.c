@@ -238,6 +238,39 @@ static void what_was_pushed_on_a_baked_layer_keeps_it(void **state)
 	assert_true(holds(store, "a", &family.config));
 }
 
+/* What goes of this store, if it may take nothing at all. */
+static struct gc_result press(struct store *store, bool dry_run)
+{
+	struct gc_options options = {.store = store, .policy = GC_POLICY_INIT, .dry_run = dry_run};
+	struct gc_result result;
+	struct err err = {0};
+
+	options.policy.max_bytes = 1;
+	check_ok(gc_run(&options, &result, &err), &err);
+	return result;
+}
+
+static void what_is_mirrored_goes_where_the_store_is_too_large(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct store *store = desk.v2.store;
+	struct family pushed = push(&desk, DIGEST_SHA256);
+	struct stock mirrored = stock_put(store, "of another registry", DIGEST_SHA256);
+	struct repository_item item = stock_item(&mirrored, REPOSITORY_BLOB, REPOSITORY_MIRRORED);
+	struct meta *meta;
+	struct err err = {0};
+
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	check_ok(repository_put(meta, STR("docker.io/x"), &item, &err), &err);
+	check_ok(meta_commit(meta, &err), &err);
+	assert_int_equal(press(store, true).mirrored, item.size);
+	assert_true(holds(store, "docker.io/x", &mirrored) && stored(store, &mirrored));
+	assert_int_equal(press(store, false).mirrored, item.size);
+	assert_false(holds(store, "docker.io/x", &mirrored) || stored(store, &mirrored));
+	assert_true(holds(store, "a", &pushed.layer) && stored(store, &pushed.manifest));
+	assert_int_equal(press(store, false).mirrored, 0);
+}
+
 static void a_record_that_cannot_be_read_ends_a_collection(void **state)
 {
 	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
@@ -388,6 +421,7 @@ int main(void)
 		TEST(a_blob_that_nothing_names_goes_in_time),
 		TEST(what_was_baked_goes_with_its_last_tag),
 		TEST(what_was_pushed_on_a_baked_layer_keeps_it),
+		TEST(what_is_mirrored_goes_where_the_store_is_too_large),
 		TEST(a_record_that_cannot_be_read_ends_a_collection),
 		TEST(what_a_lease_names_is_relied_on),
 		TEST(a_record_of_what_is_gone_is_found_and_removed),

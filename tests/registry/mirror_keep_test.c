@@ -124,6 +124,24 @@ static void a_program_that_mirrors_nothing_trims_as_well(void **state)
 	assert_true(holds(bench, REPOSITORY_MANIFEST, bench->manifest_name));
 }
 
+static void the_oldest_of_all_makes_room(void **state)
+{
+	struct mirror_bench *bench = *state;
+	const struct mirror_trim_spec spec = {.store = bench->fixture->store};
+	uint64_t bytes;
+	struct err err = {0};
+
+	mirror_bench_open(bench, upstream_serves, NULL);
+	fetch_image(bench);
+	use_tag(bench);
+	check_ok(mirror_trim_oldest(&spec, 0, &bytes, &err), &err);
+	assert_int_equal(bytes, 0);
+	check_ok(mirror_trim_oldest(&spec, 1, &bytes, &err), &err);
+	assert_int_equal(bytes, BENCH_BLOB_SIZE);
+	assert_false(holds(bench, REPOSITORY_BLOB, bench->blob_name));
+	assert_true(holds(bench, REPOSITORY_MANIFEST, bench->manifest_name));
+}
+
 static void what_is_being_read_stays(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -379,6 +397,7 @@ int main(void)
 		TEST(below_its_size_nothing_goes),
 		TEST(what_was_used_longest_ago_goes_first),
 		TEST(a_program_that_mirrors_nothing_trims_as_well),
+		TEST(the_oldest_of_all_makes_room),
 		TEST(what_is_being_read_stays),
 		TEST(without_a_limit_all_stays),
 		TEST(old_words_go_but_for_tags_of_what_is_here),
