@@ -332,6 +332,7 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 			       struct err *err)
 {
 	auto_buf struct buf own = BUF_INIT(HTTP_URL_MAX);
+	struct str one;
 
 	if (buf_addf(&own, err, "repository:" STR_FMT ":%s", STR_ARG(buf_str(&auth->path)),
 		     auth->actions) < 0)
@@ -342,14 +343,9 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 		scopes = buf_str(&own);
 	if (auth_is_identity(auth))
 		return url_add_query(question, "scope", scopes, err);
-	while (scopes.len > 0) {
-		const char *blank = memchr(scopes.ptr, ' ', scopes.len);
-		struct str one = {scopes.ptr, blank ? (size_t)(blank - scopes.ptr) : scopes.len};
-		size_t used = blank ? one.len + 1 : one.len;
-
+	while (str_cut(&scopes, ' ', &one)) {
 		if (one.len > 0 && url_add_query(question, "scope", one, err) < 0)
 			return -1;
-		scopes = str_skip(scopes, used);
 	}
 	return 0;
 }

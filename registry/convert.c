@@ -151,7 +151,6 @@ static int convert_manifest(const struct conversion *conversion, struct str text
 /* An entry of an index whose manifest was converted names the new one. */
 static void convert_replace(json_t *entry, const struct converted *converted)
 {
-
 	json_set_text(entry, "mediaType", MEDIA_OCI_MANIFEST);
 	digest_json_set(entry, "digest", &converted->digest);
 	json_set_size(entry, "size", converted->size);

@@ -34,14 +34,11 @@ int fetch_head(struct remote *remote, struct http *http, const char *name, struc
 
 struct str fetch_media_type(const struct http_reply *response)
 {
-	struct str type = http_header(response, "Content-Type");
-	const char *end = type.len ? memchr(type.ptr, ';', type.len) : NULL;
+	struct str rest = http_header(response, "Content-Type");
+	struct str type = STR("");
 
-	if (end)
-		type.len = (size_t)(end - type.ptr);
-	while (type.len > 0 && type.ptr[type.len - 1] == ' ')
-		type.len--;
-	return type;
+	(void)str_cut(&rest, ';', &type);
+	return str_trim(type);
 }
 
 int fetch_check_manifest(const struct http_reply *response, struct str text,

@@ -8,12 +8,9 @@ bool http_header_next(struct str *rest, const char *name, struct str *out)
 {
 	const size_t name_len = strlen(name);
 
-	while (rest->len > 0) {
-		const char *end = memchr(rest->ptr, '\n', rest->len);
-		struct str line = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
-		size_t used = end ? line.len + 1 : line.len;
+	struct str line;
 
-		*rest = str_skip(*rest, used);
+	while (str_cut(rest, '\n', &line)) {
 		if (line.len <= name_len || line.ptr[name_len] != ':' ||
 		    strncasecmp(line.ptr, name, name_len) != 0)
 			continue;

@@ -23,8 +23,7 @@ struct inventory_item {
 struct inventory {
 	struct inventory_item *items; /* owned */
 	size_t count;
-	struct closure image;        /* the last item's */
-	struct digest_set *gathered; /* borrowed, while it is read */
+	struct closure image; /* the last item's */
 };
 
 /* ERR_NOT_FOUND for what the store lacks; ERR_CORRUPT; ERR_LIMIT. */

@@ -27,10 +27,10 @@
 
 #define LAYOUT_RETRY_MS 20 /* between looks at a lock: there is no wait for one and a cancel */
 
-/* Where blobs lie, by the algorithm of their names. */
+/* Where blobs lie, by the algorithm of their names; made when it is needed. */
 static const char *const layout_dirs[] = {
-	[DIGEST_SHA256] = "blobs/sha256", [DIGEST_SHA512] = "blobs/sha512", /* there when it is
-									       needed */
+	[DIGEST_SHA256] = "blobs/sha256",
+	[DIGEST_SHA512] = "blobs/sha512",
 };
 #define LAYOUT_DIRS (sizeof(layout_dirs) / sizeof(layout_dirs[0]))
 

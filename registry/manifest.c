@@ -273,14 +273,6 @@ static void choice_note(struct choice *choice, const struct platform *platform)
 		return;
 }
 
-/* An exact match wins over the newest variant, which wins over older ones. */
-static int choice_rank(const struct platform *wanted, const struct platform *offered)
-{
-	if (!platform_matches(wanted, offered))
-		return 0;
-	return strcmp(wanted->variant, offered->variant) == 0 ? 100 : 1 + platform_level(offered);
-}
-
 int manifest_entry_platform(const json_t *entry, struct platform *out, struct err *err)
 {
 	json_t *platform = NULL;
@@ -344,7 +336,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 	}
 	if (strcmp(offered.os, "unknown") != 0) /* attestations call themselves so */
 		choice_note(choice, &offered);
-	rank = choice_rank(choice->wanted, &offered);
+	rank = platform_rank(choice->wanted, &offered);
 	if (rank > choice->best_rank) {
 		choice->best = entry;
 		choice->best_rank = rank;

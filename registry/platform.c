@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
+#define PLATFORM_RANK_SAME 100 /* of the same variant: above that of any level */
+
 static const struct {
 	const char *alias;
 	const char *architecture;
@@ -113,7 +115,8 @@ void platform_host(struct platform *out)
 		abort();
 }
 
-int platform_level(const struct platform *platform)
+/* The number of a variant: "v8" is 8. */
+static int platform_level(const struct platform *platform)
 {
 	const char *variant = platform->variant;
 
@@ -135,6 +138,14 @@ bool platform_matches(const struct platform *wanted, const struct platform *offe
 	if (strcmp(wanted->variant, offered->variant) == 0)
 		return true;
 	return platform_level(offered) > 0 && platform_level(offered) <= platform_level(wanted);
+}
+
+int platform_rank(const struct platform *wanted, const struct platform *offered)
+{
+	if (!platform_matches(wanted, offered))
+		return 0;
+	return strcmp(wanted->variant, offered->variant) == 0 ? PLATFORM_RANK_SAME
+							      : 1 + platform_level(offered);
 }
 
 const char *platform_format(const struct platform *platform, char text[static PLATFORM_TEXT_MAX])

@@ -35,8 +35,11 @@ void platform_host(struct platform *out);
  */
 bool platform_matches(const struct platform *wanted, const struct platform *offered);
 
-/* The number of a variant, for choosing the newest that matches: "v8" is 8. */
-int platform_level(const struct platform *platform);
+/*
+ * How well it fits, for choosing among several: 0 it does not match; the same
+ * variant fits better than any other, and of those a newer one better.
+ */
+int platform_rank(const struct platform *wanted, const struct platform *offered);
 
 /* "linux/arm64/v8"; lives as long as text. */
 #define PLATFORM_TEXT_MAX ((size_t)100)

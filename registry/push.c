@@ -19,29 +19,29 @@
 
 #include <inttypes.h>
 
+static void push_send_event(struct push *push, const struct push_event *event)
+{
+	if (!push->spec->event)
+		return;
+	lock_take(&push->event_lock);
+	push->spec->event(push->spec->event_ctx, event);
+	lock_drop(&push->event_lock);
+}
+
 void push_tell(struct push *push, enum push_event_kind kind, const struct digest *digest,
 	       uint64_t done, uint64_t size)
 {
 	const struct push_event event = {
 		.kind = kind, .digest = *digest, .done = done, .size = size};
 
-	if (!push->spec->event)
-		return;
-	lock_take(&push->event_lock);
-	push->spec->event(push->spec->event_ctx, &event);
-	lock_drop(&push->event_lock);
+	push_send_event(push, &event);
 }
 
 static void push_warn(void *ctx, struct str text)
 {
 	const struct push_event event = {.kind = PUSH_WARNING, .text = text};
-	struct push *push = ctx;
 
-	if (!push->spec->event)
-		return;
-	lock_take(&push->event_lock);
-	push->spec->event(push->spec->event_ctx, &event);
-	lock_drop(&push->event_lock);
+	push_send_event(ctx, &event);
 }
 
 int push_lane(struct push *push, size_t lane, struct http **out, struct err *err)
@@ -181,9 +181,7 @@ static bool push_has_tag(const struct http_reply *response, struct str tag)
 
 	while (http_header_next(&headers, "OCI-Tag", &field)) {
 		while (str_cut(&field, ',', &one)) {
-			while (one.len > 0 && one.ptr[0] == ' ')
-				one = str_skip(one, 1);
-			if (str_equal(one, tag))
+			if (str_equal(str_trim(one), tag))
 				return true;
 		}
 	}

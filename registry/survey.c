@@ -129,19 +129,25 @@ static int survey_list(struct survey *survey, struct err *err)
 	return more;
 }
 
+static int survey_ping(struct survey *survey, struct http_reply *response, struct err *err)
+{
+	const struct remote_request request = {
+		.method = HTTP_GET, .name = "", .document = true, .accept = "application/json"};
+
+	return remote_send(survey->remote, survey->http, &request, "a registry", response, err);
+}
+
 /*
  * A registry that lists to nobody what nobody needs a password for does not ask
  * who we are, but for a ping. What it says to that does not matter.
  */
 static int survey_show(struct survey *survey, struct err *err)
 {
-	const struct remote_request request = {
-		.method = HTTP_GET, .name = "", .document = true, .accept = "application/json"};
 	auto_http_reply struct http_reply response = {0};
 
 	if (survey->spec->path.len > 0 || survey->spec->user.len == 0)
 		return 0;
-	return remote_send(survey->remote, survey->http, &request, "a registry", &response, err);
+	return survey_ping(survey, &response, err);
 }
 
 int survey_names(const struct survey_spec *spec, survey_fn *fn, void *ctx, struct err *err)
@@ -161,13 +167,10 @@ int survey_names(const struct survey_spec *spec, survey_fn *fn, void *ctx, struc
 
 int survey_login(const struct survey_spec *spec, struct err *err)
 {
-	const struct remote_request request = {
-		.method = HTTP_GET, .name = "", .document = true, .accept = "application/json"};
 	auto_http_reply struct http_reply response = {0};
 	AUTO(survey) struct survey survey = {.spec = spec};
 
-	if (survey_connect(&survey, err) < 0 ||
-	    remote_send(survey.remote, survey.http, &request, "a registry", &response, err) < 0)
+	if (survey_connect(&survey, err) < 0 || survey_ping(&survey, &response, err) < 0)
 		return -1;
 	if (response.status == 401)
 		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses these credentials");

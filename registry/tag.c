@@ -112,11 +112,10 @@ struct tag_match {
 static int tag_match_one(void *ctx, struct str reference, const struct tag *tag, struct err *err)
 {
 	struct tag_match *match = ctx;
-	bool exact = strcmp(match->wanted->variant, tag->platform.variant) == 0;
-	int rank = exact ? 100 : 1 + platform_level(&tag->platform);
+	int rank = platform_rank(match->wanted, &tag->platform);
 
 	(void)reference, (void)err; /* the shape of tag_each_fn */
-	if (platform_matches(match->wanted, &tag->platform) && rank > match->rank) {
+	if (rank > match->rank) {
 		match->best = *tag;
 		match->rank = rank;
 	}

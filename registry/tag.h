@@ -36,7 +36,7 @@ const struct digest *tag_digest(const struct tag *tag);
 
 /*
  * reference is canonical text (reference_format). One reference may hold one
- * image a platform; the best match is found (platform_matches). 1 hit, 0 miss,
+ * image a platform; the best match is found (platform_rank). 1 hit, 0 miss,
  * -1.
  */
 int tag_find(struct meta *meta, struct str reference, const struct platform *platform,

@@ -100,6 +100,24 @@ static void an_older_variant_runs_and_a_newer_does_not(void **state)
 	}
 }
 
+static void the_newest_variant_that_runs_fits_best_but_for_the_very_one(void **state)
+{
+	static const char *const worse_first[] = {"linux/arm64", "linux/arm/v5", "linux/arm/v6",
+						  "linux/arm", "linux/arm/v7"};
+	struct platform wanted = platform_of("linux/arm/v7");
+	int last = -1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(worse_first) / sizeof(worse_first[0]); i++) {
+		struct platform offered = platform_of(worse_first[i]);
+		int rank = platform_rank(&wanted, &offered);
+
+		assert_true(rank > last);
+		assert_int_equal(rank > 0, platform_matches(&wanted, &offered));
+		last = rank;
+	}
+}
+
 static void the_host_is_a_platform(void **state)
 {
 	char text[PLATFORM_TEXT_MAX];
@@ -120,6 +138,7 @@ int main(void)
 		cmocka_unit_test(names_of_the_kernel_become_those_of_images),
 		cmocka_unit_test(parse_refuses_what_is_no_platform),
 		cmocka_unit_test(an_older_variant_runs_and_a_newer_does_not),
+		cmocka_unit_test(the_newest_variant_that_runs_fits_best_but_for_the_very_one),
 		cmocka_unit_test(the_host_is_a_platform),
 	};
 
