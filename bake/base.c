@@ -279,11 +279,14 @@ static int base_load_known(const struct base_search *search, const struct digest
 			   struct state *out, struct err *err)
 {
 	struct store *store = search->options->store;
+	struct lease *lease = search->options->lease;
 
 	if (base_load(store, digest, out, err) == 0)
 		return 0;
 	if (err->kind != ERR_UNAVAILABLE || search->options->held_only ||
-	    search->reference->kind != REFERENCE_REGISTRY ||
+	    search->reference->kind != REFERENCE_REGISTRY)
+		return -1;
+	if ((lease && lease_add(lease, digest, err) < 0) ||
 	    base_pull_digest(search, digest, false, err) < 0)
 		return -1;
 	return base_load(store, digest, out, err);
