@@ -61,10 +61,20 @@ int refusal_explain(long status, struct str body, bool has_credentials, const ch
 				       : "it needs credentials, or there is no such repository%s",
 			       said);
 	case 403:
-		return err_set(err, ERR_DENIED, "access denied%s", said);
+		return err_set(err, ERR_DENIED,
+			       has_credentials
+				       ? "access denied: these credentials do not allow it%s"
+				       : "access denied: it may need credentials%s",
+			       said);
 	case 404:
 		return err_set(err, ERR_NOT_FOUND, "%s not found: check name and tag%s", what,
 			       said);
+	case 413:
+		return err_set(err, ERR_REMOTE, "the registry takes nothing as large as %s%s", what,
+			       said);
+	case 507:
+		return err_set(err, ERR_REMOTE, "the registry is full: %s has no room there%s",
+			       what, said);
 	case 429:
 		return err_set(err, ERR_BUSY,
 			       has_credentials
