@@ -38,6 +38,7 @@ struct batch_blob {
 	uint64_t size;               /* bytes */
 	const struct blob_ref *refs; /* blob_priv.h */
 	size_t count;
+	uint64_t chunks;         /* once written: of the list that the store has for these bytes */
 	struct batch_chunk last; /* one of refs that is written with it; bytes of 0 for none */
 	struct str receipt;      /* receipt.h: for whom; "" for nobody */
 	struct batch_blob *next;

@@ -239,7 +239,7 @@ static int blob_entry_put_value(const struct store_blobs *blobs, MDB_txn *txn,
 	struct blob_entry_value disk = {.version = htole32(BLOB_ENTRY_VERSION),
 					.stamp = htole32((uint32_t)mdb_txn_id(txn)),
 					.size = htole64(blob->size),
-					.chunks = htole64(blob->count)};
+					.chunks = htole64(blob->chunks)};
 
 	memcpy(disk.digest, blob->digest.bytes, sizeof(disk.digest));
 	return db_put(&blobs->db, txn, blobs->blobs, blob_entry_key(name),
@@ -254,6 +254,8 @@ int blob_entry_put(const struct store_blobs *blobs, MDB_txn *txn, struct batch_b
 
 	if (found < 0)
 		return -1;
+	/* The list of a blob that is there stays, which may have been cut elsewhere. */
+	blob->chunks = found == 1 ? old.chunks : blob->count;
 	if (found == 0) {
 		int whole = blob_entry_check_chunks(blobs, txn, blob, err);
 

@@ -317,6 +317,6 @@ int blob_writer_commit(struct blob_writer *writer, const struct digest *expected
 		return -1;
 	if (foreign && !hashed && blob_writer_alias(writer, &blob, expected, err) < 0)
 		return -1;
-	*out = (struct blob_info){blob.digest, blob.size, blob.count};
+	*out = (struct blob_info){blob.digest, blob.size, blob.chunks};
 	return 0;
 }

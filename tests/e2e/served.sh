@@ -21,6 +21,18 @@ sha512=sha512:$(curl -fsS -u "any:$token" "$url/v2/acme/a/manifests/1" | sha512s
 check "it goes under its sha512" mine hearth push "$digest" "$registry/long/a@$sha512"
 same "and comes by it" "$(HEARTH_DATA=$work/other hearth pull "$registry/long/a@$sha512" 2>/dev/null)" "$digest"
 
+# What is baked here comes back from somebody who pulled it, as bytes that are cut elsewhere.
+bake "$work/a.json" --tag localhost/own/a:1 >/dev/null
+bytes() { curl -fsS -u "any:$token" "$url/v2/$1"; }
+bytes own/a/manifests/1 >"$work/own"
+for name in $(jq -r '.config.digest, .layers[].digest' "$work/own"); do
+	bytes "own/a/blobs/$name" >"$work/part"
+	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/part" \
+		"$url/v2/back/a/blobs/uploads/?digest=$name"
+	same "what is baked here and pushed again stays as it is" "sha256:$(bytes "own/a/blobs/$name" | sha256sum | cut -d' ' -f1)" "$name"
+done
+check "and nothing of it is damaged" hearth fsck
+
 # The same image with every part, and what a layer inflates to, named by its sha512.
 fetch() { curl -fsS -u "any:$token" "$url/v2/$1"; }
 long_of() { echo "sha512:$(sha512sum | cut -d' ' -f1)"; }

@@ -153,6 +153,32 @@ static void putting_twice_is_one_blob_that_counts_as_new(void **state)
 	assert_int_equal(count_of(fixture->store, STR("twice")), 1);
 }
 
+/* A layer of ours that comes back from somebody who pulled it. */
+static void what_is_put_again_in_other_pieces_stays_as_it_was_cut(void **state)
+{
+	struct store_fixture *fixture = *state;
+	AUTO(blob_writer) struct blob_writer *writer = begin(fixture->store);
+	AUTO(blob_writer) struct blob_writer *again = begin(fixture->store);
+	auto_buf struct buf all = BUF_INIT(64);
+	struct blob_info first;
+	struct blob_info second;
+	struct err err = {0};
+
+	add_frame(writer, "a", STR("one "));
+	add_frame(writer, "b", STR("two "));
+	add_frame(writer, "c", STR("three"));
+	check_ok(blob_writer_commit(writer, NULL, &first, &err), &err);
+	add(again, STR("one two three"));
+	check_ok(blob_writer_commit(again, &first.digest, &second, &err), &err);
+	assert_int_equal(second.chunks, 3);
+	assert_int_equal(blob_find(fixture->store, &first.digest, &second, &err), 1);
+	assert_int_equal(second.chunks, 3);
+	check_ok(blob_read_all(fixture->store, &first.digest, &all, &err), &err);
+	assert_string_equal(all.ptr, "one two three");
+	assert_int_equal(count_of(fixture->store, STR("one ")), 1);
+	assert_int_equal(count_of(fixture->store, STR("one two three")), 0);
+}
+
 static void a_blob_that_is_not_there_is_a_miss(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -521,6 +547,7 @@ int main(void)
 		STORE_TEST(put_gives_back_what_it_took),
 		STORE_TEST(nothing_is_a_blob_too),
 		STORE_TEST(putting_twice_is_one_blob_that_counts_as_new),
+		STORE_TEST(what_is_put_again_in_other_pieces_stays_as_it_was_cut),
 		STORE_TEST(a_blob_that_is_not_there_is_a_miss),
 		STORE_TEST(a_small_ceiling_is_a_limit),
 		STORE_TEST(foreign_bytes_are_cut_every_mebibyte_whatever_the_pieces),
