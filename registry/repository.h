@@ -32,6 +32,7 @@
 #include "registry/outline.h"
 #include "registry/reference.h"
 
+/* NOLINTNEXTLINE(misc-redundant-expression): two numbers that are one */
 _Static_assert(GRAMMAR_NAME_MAX == RECEIPT_NAME_MAX, "a repository has receipts");
 
 #define REPOSITORY_TYPE_MAX ((size_t)256) /* a media type and its NUL */
