@@ -258,10 +258,10 @@ static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 }
 
 /* Nothing is to be done. Who is not needed for a while keeps no connection open. */
-static void mirror_hand_rest_locked(struct mirror_hand *hand) REQUIRES(hand->mirror->lock);
-static void mirror_hand_rest_locked(struct mirror_hand *hand)
+static void mirror_rest_locked(struct mirror *mirror, struct mirror_hand *hand)
+	REQUIRES(mirror->lock);
+static void mirror_rest_locked(struct mirror *mirror, struct mirror_hand *hand)
 {
-	struct mirror *mirror = hand->mirror;
 	int64_t idle_ms = mirror->options.idle_ms > 0 ? mirror->options.idle_ms : MIRROR_IDLE_MS;
 	struct timespec until;
 	int late = 0;
@@ -295,7 +295,7 @@ static void *mirror_main(void *ctx)
 		struct mirror_task *task = mirror_task_dequeue_locked(mirror);
 
 		if (!task) {
-			mirror_hand_rest_locked(&hand);
+			mirror_rest_locked(mirror, &hand);
 			continue;
 		}
 		lock_drop(&mirror->lock);

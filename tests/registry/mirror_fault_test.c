@@ -177,6 +177,28 @@ static void after_some_failures_nobody_waits_for_more(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), atomic_load(&bench->step));
 }
 
+static void says_nothing(void *ctx, const struct standin_request *request)
+{
+	(void)ctx;
+	standin_await_goodbye(request);
+}
+
+static void who_is_silent_once_is_left_alone(void **state)
+{
+	struct mirror_bench *bench = *state;
+	struct mirror_report report;
+
+	bench->options.stall_ms = 200;
+	bench->options.back_off_ms = 3600000;
+	mirror_bench_open(bench, says_nothing, NULL);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 503);
+	assert_int_equal(mirror_bench_status(bench, BENCH_TAG), 503);
+	assert_int_equal(atomic_load(&bench->server.requests), 1);
+	assert_true(mirror_report(bench->mirror, 0, &report));
+	assert_int_equal(report.health, MIRROR_FAILING);
+	assert_true(report.retry_ms > 0);
+}
+
 static void then_it_is_found_well_again(void **state)
 {
 	struct mirror_bench *bench = *state;
@@ -461,6 +483,7 @@ int main(void)
 		TEST(its_own_time_is_passed_on),
 		TEST(an_upstream_that_is_gone_changes_nothing_for_what_is_here),
 		TEST(after_some_failures_nobody_waits_for_more),
+		TEST(who_is_silent_once_is_left_alone),
 		TEST(then_it_is_found_well_again),
 		TEST(a_slow_upstream_is_not_waited_for_long),
 		TEST(who_has_nothing_hears_that_it_takes_longer),

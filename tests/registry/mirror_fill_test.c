@@ -117,6 +117,28 @@ static void a_blob_that_is_cut_goes_on_where_it_was(void **state)
 	assert_int_equal(atomic_load(&bench->server.requests), 2);
 }
 
+static void stops_in_the_middle(void *ctx, const struct standin_request *request)
+{
+	struct mirror_bench *bench = ctx;
+
+	if (request->number > 1) {
+		upstream_serves(bench, request);
+		return;
+	}
+	say_half(bench, request);
+	standin_await_goodbye(request);
+}
+
+static void a_blob_that_stops_goes_on_by_another_connection(void **state)
+{
+	struct mirror_bench *bench = *state;
+
+	bench->options.stall_ms = 500;
+	mirror_bench_open(bench, stops_in_the_middle, NULL);
+	check_gets_blob(bench);
+	assert_int_equal(atomic_load(&bench->blobs), 1);
+}
+
 static void then_ignores_the_range(void *ctx, const struct standin_request *request)
 {
 	struct mirror_bench *bench = ctx;
@@ -545,6 +567,7 @@ int main(void)
 		TEST(many_askers_are_one_request),
 		TEST(it_streams_while_it_arrives),
 		TEST(a_blob_that_is_cut_goes_on_where_it_was),
+		TEST(a_blob_that_stops_goes_on_by_another_connection),
 		TEST(a_range_that_is_ignored_is_skipped),
 		TEST(a_range_that_is_refused_is_got_whole),
 		TEST(a_range_that_starts_elsewhere_is_not_taken),
