@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/access_token.h"
 
+#include "layers/base64.h"
 #include "layers/mac.h"
 
 #include <openssl/crypto.h>
@@ -70,22 +71,18 @@ static int access_token_read(struct str claim, struct access_token *out, struct 
 int access_token_open(struct store *store, struct str text, struct access_token *out,
 		      struct err *err)
 {
-	char bytes[ACCESS_TOKEN_BYTES_MAX + 2];
+	char bytes[BASE64_ROOM(ACCESS_TOKEN_CODED(ACCESS_TOKEN_BYTES_MAX))];
 	struct digest mac;
 	struct str claim;
-	int n;
+	size_t len;
 
 	if (!access_token_is(text))
 		return 0;
 	text = str_skip(text, sizeof(ACCESS_TOKEN_PREFIX) - 1);
-	if (text.len > ACCESS_TOKEN_CODED(ACCESS_TOKEN_BYTES_MAX) || text.len % 4 != 0)
+	if (text.len > ACCESS_TOKEN_CODED(ACCESS_TOKEN_BYTES_MAX) ||
+	    !base64_decode(text, bytes, &len) || len <= ACCESS_TOKEN_MAC)
 		return 0;
-	n = EVP_DecodeBlock((unsigned char *)bytes, (const unsigned char *)text.ptr, (int)text.len);
-	for (; n > 0 && text.ptr[text.len - 1] == '='; text.len--)
-		n--;
-	if (n <= (int)ACCESS_TOKEN_MAC)
-		return 0;
-	claim = (struct str){bytes + ACCESS_TOKEN_MAC, (size_t)n - ACCESS_TOKEN_MAC};
+	claim = (struct str){bytes + ACCESS_TOKEN_MAC, len - ACCESS_TOKEN_MAC};
 	if (mac_of(store, ACCESS_TOKEN_DOMAIN, claim, &mac, err) < 0)
 		return -1;
 	if (CRYPTO_memcmp(mac.bytes, bytes, ACCESS_TOKEN_MAC) != 0)

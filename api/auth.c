@@ -4,10 +4,10 @@
 #include "api/access_token.h"
 #include "layers/base/clock.h"
 #include "layers/base/lock.h"
+#include "layers/base64.h"
 #include "layers/digest.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <strings.h>
 
 #define AUTH_REMEMBERED 64 /* tokens in use at one time; others are looked up */
@@ -49,13 +49,8 @@ static bool auth_parse_scheme(struct str field, struct str scheme, struct str *o
 	if (field.len <= scheme.len || strncasecmp(field.ptr, scheme.ptr, scheme.len) != 0 ||
 	    field.ptr[scheme.len] != ' ')
 		return false;
-	field = str_skip(field, scheme.len);
-	while (field.len > 0 && *field.ptr == ' ')
-		field = str_skip(field, 1);
-	while (field.len > 0 && field.ptr[field.len - 1] == ' ')
-		field.len--;
-	*out_token = field;
-	return field.len > 0;
+	*out_token = str_trim(str_skip(field, scheme.len));
+	return out_token->len > 0;
 }
 
 bool auth_parse(struct str field, struct str *out_token)
@@ -194,18 +189,12 @@ int auth_check(struct auth *auth, const char *authorization, struct identity *ou
 /* "USER:PASSWORD" out of base64; it lies in `text`. */
 static bool auth_decode(struct str coded, char text[static AUTH_BASIC_MAX], struct str *out)
 {
-	int n;
+	size_t len;
 
-	if (coded.len > AUTH_BASIC_MAX || coded.len % 4 != 0)
+	if (coded.len > AUTH_BASIC_MAX || !base64_decode(coded, text, &len))
 		return false;
-	n = EVP_DecodeBlock((unsigned char *)text, (const unsigned char *)coded.ptr,
-			    (int)coded.len);
-	while (n > 0 && coded.len > 0 && coded.ptr[coded.len - 1] == '=') {
-		coded.len--;
-		n--;
-	}
-	*out = (struct str){text, n > 0 ? (size_t)n : 0};
-	return n > 0;
+	*out = (struct str){text, len};
+	return len > 0;
 }
 
 /* The password; it lies in `text`. 0: it and the name are empty. */

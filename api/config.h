@@ -98,10 +98,10 @@ int config_read(const char *path, const struct cancel *cancel, struct config *ou
 	MUST_CHECK;
 void config_done(struct config *config);
 
-/* Whether the operator wants plain HTTP spoken to this host. */
 /* Whether anybody may pull from it: one of `registry.anonymous`. */
 bool config_is_open(const struct config *config, struct str repository);
 
+/* Whether the operator wants plain HTTP spoken to this host. */
 bool config_is_insecure(const struct config *config, struct str host);
 
 static inline void auto_config_release(struct config *slot)

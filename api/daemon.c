@@ -166,7 +166,7 @@ static int daemon_listen_addresses(struct daemon *daemon, struct err *err)
 	return daemon_listen_at(daemon, &listener, text, err);
 }
 
-/* The names that a request may call it by: what --host says, and where it listens. */
+/* What --host says: names, beside its addresses, that a request may call it by. */
 static int daemon_name_hosts(struct daemon *daemon, struct err *err)
 {
 	struct cli_value given = cli_list(daemon->cli, "host");

@@ -10,8 +10,8 @@
 
 #include "bake/convert_request.h"
 #include "layers/base/clock.h"
-#define LOG_MODULE "api"
 #include "layers/base/lock.h"
+#define LOG_MODULE "api"
 #include "layers/base/log.h"
 #include "layers/base/thread.h"
 #include "layers/lease.h"

@@ -42,17 +42,18 @@ void lookup_done(struct lookup *lookup);
 /* Bytes of layers, config and manifest. */
 uint64_t lookup_size(const struct lookup *lookup);
 
+#define LOOKUP_OPTION_PLATFORM                                                                  \
+	{                                                                                       \
+		"platform", "OS/ARCH",                                                          \
+			"of several images that of this platform; the host's by default", false \
+	}
+
 /*
  * The image of the command's first argument, for the platform that it asks for
  * (else the host's, or the only one that is here). The store is opened, and the
  * caller's to close. ERR_NOT_FOUND says what to do; ERR_INVALID for the beginning
  * of a digest that fits several.
  */
-#define LOOKUP_OPTION_PLATFORM                                                                  \
-	{                                                                                       \
-		"platform", "OS/ARCH",                                                          \
-			"of several images that of this platform; the host's by default", false \
-	}
 int lookup_named(const struct cli *cli, struct store **store, struct lookup *out, struct err *err)
 	MUST_CHECK;
 

@@ -8,8 +8,10 @@
 /* The canonical text of a reference that can be pushed to. ERR_INVALID for any other. */
 int send_name(struct str text, struct buf *out, struct err *err) MUST_CHECK;
 
-/* One image (or index) as one canonical reference, and with further tags of its repository. The
- * command has ACCESS_OPTIONS_REGISTRY. */
+/*
+ * One image (or index) as one canonical reference, and with further tags of its
+ * repository. The command has ACCESS_OPTIONS_REGISTRY.
+ */
 struct send {
 	const struct cli *cli;
 	struct store *store;

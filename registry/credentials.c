@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/credentials.h"
 
+#include "layers/base64.h"
+
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -85,16 +87,11 @@ static const json_t *credentials_entry(const json_t *entries, const struct crede
 /* The bytes of base64, ended by a NUL; false for what is none. */
 static bool credentials_decode(struct str text, char out[static CREDENTIALS_MAX])
 {
-	int n;
+	size_t len;
 
-	if (text.len == 0 || text.len % 4 != 0 || text.len / 4 * 3 >= CREDENTIALS_MAX)
+	if (BASE64_ROOM(text.len) >= CREDENTIALS_MAX || !base64_decode(text, out, &len))
 		return false;
-	n = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)text.ptr, (int)text.len);
-	if (n < 0)
-		return false;
-	for (size_t i = text.len; i > 0 && text.ptr[i - 1] == '='; i--)
-		n--;
-	out[n] = '\0';
+	out[len] = '\0';
 	return true;
 }
 

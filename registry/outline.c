@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/outline.h"
 
+#include "layers/base64.h"
 #include "registry/manifest_priv.h"
-
-#include <openssl/evp.h>
 
 /* About how many values a text has, before anything is made of them. */
 static int outline_check_values(struct str text, struct err *err)
@@ -29,37 +28,23 @@ static int outline_check_values(struct str text, struct err *err)
 	return 0;
 }
 
-static bool outline_decode(struct str text, unsigned char *out, size_t *out_len)
-{
-	int n = text.len % 4 == 0
-			? EVP_DecodeBlock(out, (const unsigned char *)text.ptr, (int)text.len)
-			: -1;
-
-	if (n < 0)
-		return false;
-	for (size_t i = text.len; i > 0 && text.ptr[i - 1] == '='; i--)
-		n--;
-	*out_len = (size_t)n;
-	return n >= 0;
-}
-
 /* What an entry brings along in base64 is what its digest stands for. */
 static int outline_check_data(const json_t *value, const char *path, const struct descriptor *what,
 			      struct err *err)
 {
-	auto_free unsigned char *bytes = NULL;
+	auto_free char *bytes = NULL;
 	struct str text;
 	size_t len;
 	int found = json_get_string(value, path, "data", &text, err);
 
 	if (found <= 0)
 		return found;
-	bytes = malloc(text.len / 4 * 3 + 1);
+	bytes = malloc(BASE64_ROOM(text.len) + 1);
 	if (!bytes)
 		abort();
-	if (!outline_decode(text, bytes, &len) || len != what->size)
+	if (!base64_decode(text, bytes, &len) || len != what->size)
 		return err_set(err, ERR_INVALID, "%s.data: not so many bytes in base64", path);
-	return digest_is_of(&what->digest, (struct str){(const char *)bytes, len})
+	return digest_is_of(&what->digest, (struct str){bytes, len})
 		       ? 0
 		       : err_set(err, ERR_INVALID, "%s.data: has another digest", path);
 }
