@@ -194,6 +194,21 @@ static int ls_read_host(const struct ls *ls, struct err *err)
 	return 0;
 }
 
+/* The daemon is asked as by all other commands, which none of these says how. */
+static int ls_check_options(const struct ls *ls, struct err *err)
+{
+	static const char *const names[] = {"username", "password-stdin", "plain-http", "ca-file"};
+
+	for (size_t i = 0; ls->host.len == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (cli_has(ls->cli, names[i]))
+			return err_set(err, ERR_INVALID,
+				       "--%s is for a registry, HOST[:PORT]; the daemon is asked "
+				       "by HEARTH_URL and HEARTH_TOKEN, or on its own host",
+				       names[i]);
+	}
+	return 0;
+}
+
 static int ls_read(struct ls *ls, struct reference *room, struct err *err)
 {
 	const struct cli *cli = ls->cli;
@@ -202,11 +217,13 @@ static int ls_read(struct ls *ls, struct reference *room, struct err *err)
 	ls->after = cli_text(cli, "after");
 	if (limit && cli_read_step("--limit", limit, &ls->limit, err) < 0)
 		return -1;
-	if (cli->arg_count == 0)
-		return 0;
-	ls->path = str_of(cli->args[0]);
+	ls->path = str_of(cli->arg_count > 0 ? cli->args[0] : "");
 	if (!ls_take_host(&ls->path, &ls->host))
 		ls->host = STR("");
+	if (ls_check_options(ls, err) < 0)
+		return -1;
+	if (cli->arg_count == 0)
+		return 0;
 	return ls->tags ? ls_read_repository(ls, room, err) : ls_read_host(ls, err);
 }
 

@@ -39,6 +39,7 @@ same "page by page" "$(hearth tags localhost/tool --after 1 --limit 1 --json)" '
 refused "a repository that it has not is not found" 66 "no repository absent; hearth ls .* hearth tag IMAGE localhost/absent:TAG" hearth tags absent
 refused "nor is what was given a short name, which is docker.io's" 66 "hearth tag IMAGE localhost/mine:TAG" hearth tags mine
 refused "what is no name is refused" 64 "name" hearth tags "a b"
+refused "it takes no registry's password" 64 "--username is for a registry" hearth tags tool --username me --password-stdin
 same "another host asks by a token" "$(HEARTH_URL=$url HEARTH_TOKEN=$token hearth ls | tr '\n' ' ')" "tool tools/a "
 same "who may not pull sees nothing" "$(HEARTH_URL=$url HEARTH_TOKEN=$(hearth token create --scope pull:tools/* 2>/dev/null) hearth ls)" tools/a
 
