@@ -301,7 +301,8 @@ static enum MHD_Result exchange_receive(struct exchange *exchange, const char *u
 		*upload_size = exchange_stream(exchange, bytes);
 		return MHD_YES;
 	}
-	if (buf_add(&exchange->body, bytes, &err) < 0) {
+	if (bytes.len > exchange->terms.body_max - exchange->body.len ||
+	    buf_add(&exchange->body, bytes, &err) < 0) {
 		exchange->refused = true;
 		exchange_refuse(exchange, ERR_LIMIT, "the request's body is too large");
 		atomic_store(&exchange->state, EXCHANGE_ANSWERED);
@@ -325,7 +326,7 @@ static bool exchange_admit(struct exchange *exchange, uint64_t length)
 	}
 	if (!handler->admit(handler, request, terms, &exchange->response))
 		return false;
-	exchange->body = BUF_INIT(terms->body_max + 1); /* a buf keeps room for its NUL */
+	exchange->body = BUF_INIT(terms->body_max + 1); /* a buf has to have room for something */
 	if (terms->streamed || length == UINT64_MAX || length <= terms->body_max)
 		return true;
 	exchange_refuse(exchange, ERR_LIMIT, "the request's body is too large");

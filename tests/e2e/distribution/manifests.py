@@ -61,6 +61,11 @@ def _(r):
 @check("one above the limit is 413")
 def _(r):
     config, layers = r.parts()
+    bare = len(content.text_of(content.image_of(config, layers, annotations={"large": ""})))
+    for chunked in (False, True):
+        for size, status in ((MOST, 201), (MOST + 1, 413)):
+            text = content.text_of(content.image_of(config, layers, annotations={"large": "A" * (size - bare)}))
+            expect(r.put(text, f"size-{size}", chunked=chunked), status)
     for size in (MOST + (1 << 20), 20 << 20):
         text = content.text_of(content.image_of(config, layers, annotations={"large": "A" * size}))
         expect(r.put(text, "large"), 413)
