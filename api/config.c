@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/config.h"
+#include "api/config_priv.h"
 
 #include "api/cors.h"
 #include "api/input.h"
 #include "api/scopes.h"
 #include "bake/queue.h"
-#include "layers/base/array.h"
-#include "layers/base/schema.h"
-#include "registry/reference.h"
 
 #include <stdio.h>
-
-#define CONFIG_MS_MAX ((int64_t)100 * 366 * 24 * 3600 * 1000) /* a century */
-#define CONFIG_PLACE_MAX REFERENCE_REPOSITORY_MAX
 
 static const struct schema tls_keys[] = {
 	{"cert", SCHEMA_STRING},
@@ -52,15 +46,6 @@ static const struct schema mirror_keys[] = {
 	{NULL},
 };
 
-static const struct schema upstream_keys[] = {
-	{"url", SCHEMA_STRING}, /* needed */
-	{"tagTtlMs", SCHEMA_COUNT},
-	{"maxBytes", SCHEMA_AMOUNT},
-	{"listen", SCHEMA_STRING},
-	{"ca", SCHEMA_STRING},
-	{NULL},
-};
-
 static const struct schema egress_keys[] = {
 	{"hosts", SCHEMA_OBJECT},
 	{NULL},
@@ -96,9 +81,8 @@ static const struct schema config_keys[] = {
 	{NULL},
 };
 
-/* A text of the document, which the schema has seen. ERR_INVALID for an empty one. */
-static int config_text(const json_t *object, const char *path, const char *key, const char **out,
-		       struct err *err)
+int config_text(const json_t *object, const char *path, const char *key, const char **out,
+		struct err *err)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -111,9 +95,8 @@ static int config_text(const json_t *object, const char *path, const char *key, 
 	return 0;
 }
 
-/* Refuse a number above max, which would overflow somewhere. */
-static int config_number(const json_t *object, const char *path, const char *key, int64_t max,
-			 int64_t *out, struct err *err)
+int config_number(const json_t *object, const char *path, const char *key, int64_t max,
+		  int64_t *out, struct err *err)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -126,7 +109,7 @@ static int config_number(const json_t *object, const char *path, const char *key
 	return 0;
 }
 
-static void config_size(const json_t *object, const char *key, uint64_t *out)
+void config_size(const json_t *object, const char *key, uint64_t *out)
 {
 	const json_t *value = json_object_get(object, key);
 
@@ -134,9 +117,7 @@ static void config_size(const json_t *object, const char *key, uint64_t *out)
 		*out = (uint64_t)json_integer_value(value);
 }
 
-/* Room for all of a list, or of an object's members. */
-static int config_room(const json_t *list, const char *path, size_t size, void *out,
-		       struct err *err)
+int config_room(const json_t *list, const char *path, size_t size, void *out, struct err *err)
 {
 	size_t count = json_is_object(list) ? json_object_size(list) : json_array_size(list);
 	void *room = calloc(count + 1, size);
@@ -150,8 +131,7 @@ static int config_room(const json_t *list, const char *path, size_t size, void *
 	return 0;
 }
 
-static int config_texts(const json_t *list, const char *path, struct config_texts *out,
-			struct err *err)
+int config_texts(const json_t *list, const char *path, struct config_texts *out, struct err *err)
 {
 	const json_t *item;
 	size_t i;
@@ -176,8 +156,7 @@ static int config_read_top(const json_t *document, struct config *out, struct er
 	return 0;
 }
 
-/* Check HOST:PORT, or NULL; the port is needed, and 0 is any free one. */
-static int config_check_listen(const char *text, struct err *err)
+int config_check_listen(const char *text, struct err *err)
 {
 	const char *colon = text ? strrchr(text, ':') : NULL;
 	uint64_t number;
@@ -240,143 +219,12 @@ static int config_read_limits(const json_t *document, struct config *out, struct
 	return 0;
 }
 
-/* HOST[:PORT][/PATH] behind the scheme: what stands before a repository's path. */
-static int config_read_place(const char *url, struct str *out, bool *out_plain, struct err *err)
-{
-	auto_buf struct buf probe = BUF_INIT(CONFIG_PLACE_MAX);
-	struct str rest = str_of(url);
-	struct str host;
-	struct reference reference;
-
-	*out_plain = str_starts(rest, STR("http://"));
-	if (!*out_plain && !str_starts(rest, STR("https://")))
-		return err_set(err, ERR_INVALID, "expected http:// or https://, found %s", url);
-	rest = str_skip(rest, *out_plain ? strlen("http://") : strlen("https://"));
-	while (rest.len > 0 && rest.ptr[rest.len - 1] == '/')
-		rest.len--;
-	*out = rest;
-	(void)str_cut(&rest, '/', &host);
-	if (buf_addf(&probe, err, STR_FMT "/x", STR_ARG(*out)) < 0 ||
-	    reference_parse(buf_str(&probe), &reference, err) < 0)
-		return err_ctx(err, "%s", url);
-	if (reference.kind != REFERENCE_REGISTRY || !str_equal(reference.host, host))
-		return err_set(err, ERR_INVALID, "%s: expected a host with a dot or a port", url);
-	return 0;
-}
-
-static int config_add_mirror(struct config *out, const char *host, const json_t *url,
-			     struct err *err)
-{
-	struct config_mirror mirror = {.host = host};
-
-	if (out->mirror_count == CONFIG_LIST_MAX)
-		return err_set(err, ERR_INVALID, "expected at most %zu of all hosts",
-			       CONFIG_LIST_MAX);
-	if (!json_is_string(url))
-		return err_set(err, ERR_INVALID, "expected a string, found %s",
-			       json_type_name(json_typeof(url)));
-	if (config_read_place(json_string_value(url), &mirror.place, &mirror.plain_http, err) < 0)
-		return -1;
-	out->mirrors = array_grow(out->mirrors, out->mirror_count, sizeof(*out->mirrors));
-	out->mirrors[out->mirror_count++] = mirror;
-	return 0;
-}
-
-static int config_read_mirrors(json_t *mirrors, struct config *out, struct err *err)
-{
-	const char *host;
-	json_t *urls;
-	const json_t *url;
-	size_t i;
-
-	json_object_foreach(mirrors, host, urls)
-	{
-		if (!json_is_array(urls))
-			return err_set(err, ERR_INVALID,
-				       "registry.mirrors.%s: expected an array of URLs, found %s",
-				       host, json_type_name(json_typeof(urls)));
-		json_array_foreach(urls, i, url)
-		{
-			if (config_add_mirror(out, host, url, err) < 0)
-				return err_ctx(err, "registry.mirrors.%s[%zu]", host, i);
-		}
-	}
-	return 0;
-}
-
-static int config_read_registry(const json_t *document, struct config *out, struct err *err)
-{
-	const json_t *registry = json_object_get(document, "registry");
-
-	if (config_texts(json_object_get(registry, "anonymous"), "registry.anonymous",
-			 &out->anonymous, err) < 0 ||
-	    config_texts(json_object_get(registry, "insecure"), "registry.insecure", &out->insecure,
-			 err) < 0)
-		return -1;
-	return config_read_mirrors(json_object_get(registry, "mirrors"), out, err);
-}
-
-/* Check a member that is an object, under a name that the operator chose. */
-static int config_check_member(json_t *value, const struct schema *keys, const char *path,
-			       struct err *err)
+int config_check_member(json_t *value, const struct schema *keys, const char *path, struct err *err)
 {
 	if (!json_is_object(value))
 		return err_set(err, ERR_INVALID, "%s: expected an object, found %s", path,
 			       json_type_name(json_typeof(value)));
 	return schema_check(value, keys, path, err);
-}
-
-static int config_read_upstream(const char *host, json_t *value, struct config_upstream *out,
-				struct err *err)
-{
-	char path[SCHEMA_PATH_MAX];
-	const char *url = NULL;
-
-	(void)snprintf(path, sizeof(path), "mirror.upstreams.%s", host);
-	out->host = host;
-	out->tag_ttl_ms = -1;
-	if (config_check_member(value, upstream_keys, path, err) < 0 ||
-	    config_text(value, path, "url", &url, err) < 0 ||
-	    config_text(value, path, "listen", &out->listen, err) < 0 ||
-	    config_text(value, path, "ca", &out->ca, err) < 0 ||
-	    config_number(value, path, "tagTtlMs", CONFIG_MS_MAX, &out->tag_ttl_ms, err) < 0)
-		return -1;
-	if (config_check_listen(out->listen, err) < 0)
-		return err_ctx(err, "%s", path);
-	config_size(value, "maxBytes", &out->max_bytes);
-	if (out->ca && out->ca[0] != '/')
-		return err_set(err, ERR_INVALID, "%s.ca: expected an absolute path, found %s", path,
-			       out->ca);
-	if (!url)
-		return err_set(err, ERR_INVALID, "%s: it needs a url", path);
-	if (config_read_place(url, &out->place, &out->plain_http, err) < 0)
-		return err_ctx(err, "%s.url", path);
-	if (out->ca && out->plain_http)
-		return err_set(err, ERR_INVALID, "%s.ca: it goes with an https:// url", path);
-	return 0;
-}
-
-static int config_read_upstreams(const json_t *document, struct config *out, struct err *err)
-{
-	const json_t *mirror = json_object_get(document, "mirror");
-	json_t *upstreams = json_object_get(mirror, "upstreams");
-	const char *host;
-	json_t *value;
-
-	if (config_room(upstreams, "mirror.upstreams", sizeof(*out->upstreams), &out->upstreams,
-			err) < 0 ||
-	    config_text(mirror, "mirror", "default", &out->default_upstream, err) < 0)
-		return -1;
-	json_object_foreach(upstreams, host, value)
-	{
-		if (config_read_upstream(host, value, &out->upstreams[out->upstream_count++], err) <
-		    0)
-			return -1;
-	}
-	if (out->default_upstream && !json_object_get(upstreams, out->default_upstream))
-		return err_set(err, ERR_INVALID, "mirror.default: %s is none of mirror.upstreams",
-			       out->default_upstream);
-	return 0;
 }
 
 static int config_read_host(const char *name, const json_t *value, struct network_host *out,

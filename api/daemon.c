@@ -305,53 +305,70 @@ static int daemon_open_registry(struct daemon *daemon, struct err *err)
 	return uploads_expire(daemon->v2.uploads, UPLOADS_IDLE_MS, err) < 0 ? -1 : 0;
 }
 
+/* 1 and 2, and what a request looks at first. */
+static int daemon_open(struct daemon *daemon, int *out_lockfd, struct err *err)
+{
+	if (cli_open_store(daemon->cli, &daemon->store, err) < 0 ||
+	    daemon_lock(daemon->store, out_lockfd, err) < 0 ||
+	    admin_token_ensure(daemon->store, err) < 0 || daemon_open_registry(daemon, err) < 0)
+		return -1;
+	daemon->auth = auth_new(daemon->store);
+	daemon->metrics = metrics_new();
+	metrics_add_source(daemon->metrics, daemon_metrics, daemon);
+	metrics_add_source(daemon->metrics, ready_metrics, daemon->store);
+	metrics_add_source(daemon->metrics, plane_metrics, daemon->plane);
+	return routes_server_make_info(daemon, &daemon->info, err);
+}
+
+/* 3, and all else that runs behind the requests. */
+static int daemon_start(struct daemon *daemon, struct door *door, struct err *err)
+{
+	const struct server_options options = {.handler = &door->handler,
+					       .connections_max = daemon_connections()};
+
+	if (server_new(&options, &daemon->server, err) < 0 ||
+	    upstreams_open(daemon->cli, daemon->store, daemon->server,
+			   uploads_vacancy(daemon->v2.uploads), &daemon->v2.mirror, err) < 0 ||
+	    daemon_start_gzipper(daemon, err) < 0 ||
+	    plane_start(daemon->plane, daemon->cli, daemon->store, daemon->server, &daemon->v2,
+			err) < 0)
+		return -1;
+	if (daemon->v2.mirror)
+		metrics_add_source(daemon->metrics, upstreams_metrics, daemon->v2.mirror);
+	return 0;
+}
+
+static void daemon_close(struct daemon *daemon)
+{
+	server_free(daemon->server);
+	uploads_close(daemon->v2.uploads);
+	metrics_free(daemon->metrics);
+	auth_free(daemon->auth);
+	v2_recall_free(daemon->v2.recall);
+	buf_done(&daemon->info);
+	store_close(daemon->store);
+}
+
 static int daemon_run(struct cli *cli, struct err *err)
 {
+	struct plane plane;
 	struct daemon daemon = {
 		.cli = cli,
+		.plane = &plane,
 		.info = BUF_INIT(DAEMON_INFO_MAX),
 		.started_ms = clock_now_ms(),
 		.version = HEARTH_VERSION,
 	};
 	struct door door;
-	struct plane plane;
-	const struct server_options options = {.handler = &door.handler,
-					       .connections_max = daemon_connections()};
 	auto_close int lockfd = -1;
 	int64_t grace_ms;
-	int result;
 
-	if (daemon_grace(cli, &grace_ms, err) < 0 || daemon_name_hosts(&daemon, err) < 0 ||
-	    cli_open_store(cli, &daemon.store, err) < 0 ||
-	    daemon_lock(daemon.store, &lockfd, err) < 0 ||
-	    admin_token_ensure(daemon.store, err) < 0 || daemon_open_registry(&daemon, err) < 0)
-		return -1;
-	daemon.auth = auth_new(daemon.store);
-	daemon.metrics = metrics_new();
-	metrics_add_source(daemon.metrics, daemon_metrics, &daemon);
-	metrics_add_source(daemon.metrics, ready_metrics, daemon.store);
 	door_init(&door, &daemon, routes_all);
-	daemon.plane = &plane;
-	metrics_add_source(daemon.metrics, plane_metrics, &plane);
-	if (routes_server_make_info(&daemon, &daemon.info, err) < 0 ||
-	    server_new(&options, &daemon.server, err) < 0 ||
-	    upstreams_open(cli, daemon.store, daemon.server, uploads_vacancy(daemon.v2.uploads),
-			   &daemon.v2.mirror, err) < 0 ||
-	    daemon_start_gzipper(&daemon, err) < 0 ||
-	    plane_start(&plane, cli, daemon.store, daemon.server, &daemon.v2, err) < 0)
-		return -1;
-	if (daemon.v2.mirror)
-		metrics_add_source(daemon.metrics, upstreams_metrics, daemon.v2.mirror);
-	result = daemon_serve(&daemon, grace_ms, err);
-	if (result < 0)
+	if (daemon_grace(cli, &grace_ms, err) < 0 || daemon_name_hosts(&daemon, err) < 0 ||
+	    daemon_open(&daemon, &lockfd, err) < 0 || daemon_start(&daemon, &door, err) < 0 ||
+	    daemon_serve(&daemon, grace_ms, err) < 0)
 		return -1; /* threads may be at all of it: the process ends */
-	server_free(daemon.server);
-	uploads_close(daemon.v2.uploads);
-	metrics_free(daemon.metrics);
-	auth_free(daemon.auth);
-	v2_recall_free(daemon.v2.recall);
-	buf_done(&daemon.info);
-	store_close(daemon.store);
+	daemon_close(&daemon);
 	return 0;
 }
 
