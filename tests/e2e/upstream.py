@@ -21,6 +21,7 @@ import hashlib
 import http.server
 import json
 import os
+import random
 import socket
 import ssl
 import struct
@@ -41,8 +42,7 @@ def digest(data):
 
 
 def make(name):
-    block = hashlib.sha256(name.encode()).digest()
-    blob = (block * (size // 32 + 1))[:size]
+    blob = random.Random(name).randbytes(size)
     manifest = json.dumps({"schemaVersion": 2, "mediaType": TYPE,
                            "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": digest(blob), "size": size},
                            "layers": []}).encode()

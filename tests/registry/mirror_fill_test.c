@@ -306,12 +306,12 @@ static int makes_no_room(void *ctx, struct err *err)
 
 	(void)err;
 	atomic_fetch_add(&bench->step, 1);
-	return 0;
+	return atomic_load(&bench->flag);
 }
 
-static void what_the_disk_has_no_room_for_is_not_begun(void **state)
+/* Room is made once; then the upstream is asked once more if some was, or not. */
+static void check_is_not_begun(struct mirror_bench *bench, bool some)
 {
-	struct mirror_bench *bench = *state;
 	char path[512];
 	auto_http_response struct http_response response = HTTP_RESPONSE_INIT;
 	const struct mirror_want want = {.method = HTTP_GET, .path = path, .response = &response};
@@ -322,6 +322,7 @@ static void what_the_disk_has_no_room_for_is_not_begun(void **state)
 	char byte[1];
 	ssize_t n = 0;
 
+	atomic_store(&bench->flag, some);
 	mirror_bench_open(bench, says_too_much, NULL);
 	vacancy_init(&vacancy, bench->options.store, makes_no_room, bench);
 	if (vacancy_look(&vacancy, 1ULL << 38, &err) == 0)
@@ -339,10 +340,21 @@ static void what_the_disk_has_no_room_for_is_not_begun(void **state)
 	}
 	assert_true(n <= 0);
 	assert_int_equal(atomic_load(&bench->step), 1);
+	assert_int_equal(atomic_load(&bench->server.requests), some ? 2 : 1);
 	http_response_clear(&response);
 	mirror_close(bench->mirror);
 	bench->mirror = NULL;
 	vacancy_done(&vacancy);
+}
+
+static void what_the_disk_has_no_room_for_is_not_begun(void **state)
+{
+	check_is_not_begun(*state, false);
+}
+
+static void where_room_was_made_it_is_asked_for_once_more(void **state)
+{
+	check_is_not_begun(*state, true);
 }
 
 static void redirects(void *ctx, const struct standin_request *request)
@@ -576,6 +588,7 @@ int main(void)
 		TEST(a_shorter_blob_is_not_kept),
 		TEST(a_blob_without_a_length_comes_whole),
 		TEST(what_the_disk_has_no_room_for_is_not_begun),
+		TEST(where_room_was_made_it_is_asked_for_once_more),
 		TEST(a_blob_may_lie_elsewhere),
 		TEST(a_redirect_to_a_link_s_own_addresses_is_refused),
 		TEST(who_is_silent_elsewhere_is_not_the_upstream),
