@@ -207,13 +207,14 @@ static int http_explain(struct http *http, CURLcode code, struct err *err)
 	const char *why = http->why[0] ? http->why : curl_easy_strerror(code);
 
 	switch ((int)code) {
-	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
+		return err_set(err, ERR_INVALID, "the CA file cannot be used (%s)", why);
+	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ISSUER_ERROR:
 		return err_set(err, ERR_REMOTE,
 			       "its certificate is not trusted (%s); name its authority's "
-			       "certificate as the CA file",
+			       "certificate (--ca-file, or an upstream's ca)",
 			       why);
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
@@ -226,7 +227,8 @@ static int http_explain(struct http *http, CURLcode code, struct err *err)
 		if (strstr(why, "wrong version number") || strstr(why, "packet length"))
 			return err_set(err, ERR_REMOTE,
 				       "the server does not speak HTTPS; plain HTTP has to be "
-				       "asked for");
+				       "asked for: --plain-http, or registry.insecure in the "
+				       "configuration");
 		break;
 	default:
 		break;

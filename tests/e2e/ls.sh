@@ -22,6 +22,7 @@ refused "a repository that is not there is not found" 66 "^hearth: tags of [0-9.
 refused "an image is no repository" 64 "without a tag" hearth tags "$registry/acme/tool:2"
 refused "nor is a registry" 64 "without a tag" hearth tags "$registry"
 refused "a URL is no registry" 64 "^hearth: https://a.test: expected HOST" hearth ls https://a.test
+refused "nor is one reached by a CA file that is none" 64 "CA file cannot be used .*/nowhere" hearth ls "$registry" --ca-file /nowhere
 refused "nobody listens there" 69 "127.0.0.1:1" hearth ls 127.0.0.1:1
 refused "without a daemon its own cannot be told" 75 "hearth serve" hearth ls
 
