@@ -29,6 +29,8 @@ struct cmd_bake {
 	size_t host_count;
 	struct secrets secrets;
 	int contextfd;
+	size_t from_step;         /* 0 for none */
+	uint64_t max_layer_bytes; /* 0 for the default */
 	struct credentials credentials;
 	struct proxies proxies;
 	struct bake_result result;
@@ -273,19 +275,21 @@ static int bake_open_all(struct cmd_bake *cmd, const struct spec *spec, struct e
 	return bake_open_progress(cmd, err);
 }
 
-static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
+static int bake_read_numbers(struct cmd_bake *cmd, struct err *err)
 {
-	struct bake_options options;
-	const char *runtime = cli_text(cmd->cli, "runtime");
-	uint64_t max_layer_bytes;
 	const char *from = cli_text(cmd->cli, "from-step");
-	size_t from_step = 0;
 
-	if (access_layer_limit(cmd->cli, &max_layer_bytes, err) < 0 ||
-	    (from && cli_read_step("--from-step", from, &from_step, err) < 0) ||
-	    bake_set_deadline(cmd, err) < 0 || bake_open_all(cmd, spec, err) < 0)
+	if (access_layer_limit(cmd->cli, &cmd->max_layer_bytes, err) < 0)
 		return -1;
-	options = (struct bake_options){
+	return from ? cli_read_step("--from-step", from, &cmd->from_step, err) : 0;
+}
+
+/* How to bake, by all that is open. */
+static struct bake_options bake_options_of(const struct cmd_bake *cmd)
+{
+	const char *runtime = cli_text(cmd->cli, "runtime");
+
+	return (struct bake_options){
 		.store = cmd->store,
 		.lease = cmd->lease,
 		.worker_path = cmd->cli->worker_path,
@@ -293,11 +297,11 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.agent_path = cmd->cli->agent_path,
 		.contextfd = cmd->contextfd,
 		.no_cache = cli_has(cmd->cli, "no-cache"),
-		.from_step = from_step,
+		.from_step = cmd->from_step,
 		.pull = cli_has(cmd->cli, "pull"),
 		.plain_http = cli_has(cmd->cli, "plain-http"),
 		.ca_file = cli_text(cmd->cli, "ca-file"),
-		.max_layer_bytes = max_layer_bytes,
+		.max_layer_bytes = cmd->max_layer_bytes,
 		.registry_user = str_of(cmd->credentials.user),
 		.registry_password = &cmd->credentials.password,
 		.places = &cmd->registries.places,
@@ -311,6 +315,16 @@ static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *
 		.event_ctx = cmd->progress,
 		.cancel = cmd->cli->cancel,
 	};
+}
+
+static int bake_spec(struct cmd_bake *cmd, const struct spec *spec, struct err *err)
+{
+	struct bake_options options;
+
+	if (bake_read_numbers(cmd, err) < 0 || bake_set_deadline(cmd, err) < 0 ||
+	    bake_open_all(cmd, spec, err) < 0)
+		return -1;
+	options = bake_options_of(cmd);
 	if (bake_run(spec, &options, &cmd->result, err) < 0 ||
 	    bake_keep(cmd, spec, &cmd->result.image, err) < 0) {
 		(void)bake_judge_cancel(cmd, err);

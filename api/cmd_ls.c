@@ -5,7 +5,6 @@
 #include "api/inquiry.h"
 #include "registry/holding.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define LS_PAGE 1000
@@ -53,29 +52,16 @@ static void ls_hear(void *ctx, const json_t *names)
 	}
 }
 
-/* Of names that a registry has, the grammar leaves none of these; of those a user wrote it may. */
-static int ls_add_escaped(struct buf *out, struct str text, struct err *err)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
-		bool plain = isalnum(c) || strchr("-_.~/", c);
-
-		if ((plain ? buf_addf(out, err, "%c", c) : buf_addf(out, err, "%%%02X", c)) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int ls_daemon_path(const struct ls *ls, struct str after, struct buf *out, struct err *err)
 {
 	buf_clear(out);
 	if (buf_add(out, STR("/v2/"), err) < 0 ||
-	    (ls->tags ? ls_add_escaped(out, ls->path, err) : 0) < 0 ||
+	    (ls->tags ? http_add_escaped(out, ls->path, "/", err) : 0) < 0 ||
 	    buf_addf(out, err, "%s?n=%d", ls->tags ? "/tags/list" : "_catalog", LS_PAGE) < 0)
 		return -1;
 	if (after.len == 0)
 		return 0;
-	return buf_add(out, STR("&last="), err) < 0 ? -1 : ls_add_escaped(out, after, err);
+	return buf_add(out, STR("&last="), err) < 0 ? -1 : http_add_escaped(out, after, "/", err);
 }
 
 /* One page: 1 and the last name of it where there are more, 0, -1. */

@@ -48,20 +48,6 @@ static int token_refused(long status, enum token_proof proof, struct err *err)
 	return err_set(err, ERR_REMOTE, "unexpected status %ld", status);
 }
 
-/* A form's value: all that is not plain is escaped. */
-static int form_add_secret(struct buf *form, const struct secret *secret, struct err *err)
-{
-	for (const char *at = secret_reveal(secret); *at; at++) {
-		unsigned char c = (unsigned char)*at;
-		bool plain = isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~';
-
-		if ((plain ? buf_add(form, (struct str){at, 1}, err)
-			   : buf_addf(form, err, "%%%02X", c)) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* The question's own query becomes the form's first part. */
 static int form_make(const struct token_question *question, struct str query, struct buf *out,
 		     struct err *err)
@@ -69,7 +55,7 @@ static int form_make(const struct token_question *question, struct str query, st
 	if (buf_addf(out, err, STR_FMT "&client_id=hearth&grant_type=refresh_token&refresh_token=",
 		     STR_ARG(query)) < 0)
 		return -1;
-	return form_add_secret(out, question->password, err);
+	return http_add_escaped(out, secret_bytes(question->password), "", err);
 }
 
 /* Ask until there is a usable answer, or the tries are used up. *status is the last one's. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/v2_page.h"
 
-#include <ctype.h>
-
 int v2_page_read(const struct v2_call *call, struct v2_page *out)
 {
 	struct v2_page page = {.max = V2_PAGE_MAX, .last = STR("")};
@@ -25,14 +23,7 @@ int v2_page_read(const struct v2_call *call, struct v2_page *out)
 
 int v2_page_escape(struct str text, struct buf *out, struct err *err)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
-		bool plain = isalnum(c) || strchr("-._~/:", c);
-
-		if (buf_addf(out, err, plain ? "%c" : "%%%02X", c) < 0)
-			return -1;
-	}
-	return 0;
+	return http_add_escaped(out, text, "/:", err);
 }
 
 void v2_page_link(const struct v2_call *call, const struct v2_page *page, struct str last,

@@ -2,6 +2,7 @@
 #include "layers/base/http.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 
 static const char *const http_methods[] = {
@@ -107,6 +108,19 @@ uint64_t http_topic(struct str name)
 	for (size_t i = 0; i < name.len; i++)
 		hash = (hash ^ (unsigned char)name.ptr[i]) * 0x100000001b3;
 	return hash;
+}
+
+int http_add_escaped(struct buf *out, struct str text, const char *also, struct err *err)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		bool plain = isalnum(c) || (c != '\0' && (strchr("-._~", c) || strchr(also, c)));
+
+		if ((plain ? buf_add(out, (struct str){&text.ptr[i], 1}, err)
+			   : buf_addf(out, err, "%%%02X", c)) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int http_hex(int c)

@@ -172,6 +172,13 @@ bool http_add_etag(const struct http_request *request, struct http_response *res
 uint64_t http_topic(struct str name);
 
 /*
+ * Append a text with all escaped that is no letter, no digit, none of -._~ and
+ * none of `also`. The buf may hold a part of it on failure.
+ */
+int http_add_escaped(struct buf *out, struct str text, const char *also, struct err *err)
+	MUST_CHECK;
+
+/*
  * Decode %XX in place, and '+' where plus is set. False for an escape that is
  * none or for %00; text is then as it was.
  */

@@ -51,6 +51,21 @@ static void what_is_known_already_is_not_sent_again(void **state)
 	}
 }
 
+static void all_but_plain_text_is_escaped(void **state)
+{
+	const struct str text = {"a-Z.0_~/: %\0\xff", 13};
+	auto_buf struct buf out = BUF_INIT(100);
+	struct err err = {0};
+
+	(void)state;
+	check_ok(http_add_escaped(&out, text, "", &err), &err);
+	assert_string_equal(out.ptr, "a-Z.0_~%2F%3A%20%25%00%FF");
+	buf_clear(&out);
+	check_ok(http_add_escaped(&out, text, "/:", &err), &err);
+	assert_string_equal(out.ptr, "a-Z.0_~/:%20%25%00%FF");
+	assert_true(http_unescape(out.ptr, &out.len, false) == false); /* %00 */
+}
+
 static void escapes_are_decoded_where_they_are_sound(void **state)
 {
 	static const struct {
@@ -150,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entity_tag_is_known_in_all_its_spellings),
 		cmocka_unit_test(what_is_known_already_is_not_sent_again),
+		cmocka_unit_test(all_but_plain_text_is_escaped),
 		cmocka_unit_test(escapes_are_decoded_where_they_are_sound),
 		cmocka_unit_test(a_path_keeps_an_escaped_slash),
 		cmocka_unit_test(a_header_is_one_line),
