@@ -250,18 +250,25 @@ static void http_note_location(struct http *http)
 		memcpy(response->location, joined.ptr, joined.len + 1);
 }
 
+/* Another port than the URL's is a proxy's: that one may be here, and what it reaches is not. */
 static enum url_nearness http_peer_nearness(struct http *http)
 {
+	enum url_nearness nearness;
 	char host[URL_HOST_MAX];
 	char *address = NULL;
+	struct err ignored;
+	struct url url;
+	long port = 0;
 	bool six;
 
 	(void)curl_easy_getinfo(http->easy, CURLINFO_PRIMARY_IP, &address);
-	if (!address)
+	(void)curl_easy_getinfo(http->easy, CURLINFO_PRIMARY_PORT, &port);
+	if (!address || url_parse(http->request->url, &url, &ignored) < 0)
 		return URL_PUBLIC;
 	six = strchr(address, ':') != NULL;
 	(void)snprintf(host, sizeof(host), "%s%s%s", six ? "[" : "", address, six ? "]" : "");
-	return url_host_nearness(host);
+	nearness = url_host_nearness(host);
+	return nearness == URL_HOME && port != (long)url.port ? URL_PRIVATE : nearness;
 }
 
 static void http_note_answer(struct http *http)

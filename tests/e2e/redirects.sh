@@ -50,21 +50,25 @@ same "what has a digest may come by plain HTTP, to which no password goes" "$(pu
 refused "what a tag stands for may not" 69 "redirected from HTTPS to plain HTTP at 127.0.0.1" pull :latest
 
 # Registries of other addresses, in a network of its own. A repository's name is where it sends us.
+# Port 5001 is a proxy, which plays the host that it is asked for.
 cat >"$work/lead.py" <<'PY'
-import http.server, sys
+import http.server, sys, threading, urllib.parse
 class Lead(http.server.SimpleHTTPRequestHandler):
     def __init__(self, *args):
         super().__init__(*args, directory=sys.argv[1])
 
     def do_GET(self):
+        self.path = urllib.parse.urlsplit(self.path).path
         parts = self.path.split("/")
         if parts[1] != "v2":
             return super().do_GET()
         self.send_response(307)
-        self.send_header("Location", f"http://{parts[2]}:{self.server.server_port}/blobs/" + parts[-1].replace(":", "/"))
+        self.send_header("Location", f"http://{parts[2]}:5000/blobs/" + parts[-1].replace(":", "/"))
         self.send_header("Content-Length", "0")
         self.end_headers()
 
+proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 5001), Lead)
+threading.Thread(target=proxy.serve_forever, daemon=True).start()
 http.server.ThreadingHTTPServer(("0.0.0.0", 5000), Lead).serve_forever()
 PY
 cat >"$work/apart.sh" <<SH
@@ -75,9 +79,9 @@ echo "10.77.0.1 private.example.test" >"$work/hosts"
 mount --bind "$work/hosts" /etc/hosts
 setpriv --pdeathsig TERM python3 "$work/lead.py" "$work/tiny" >/dev/null 2>&1 &
 until curl -fsS http://10.77.0.1:5000/oci-layout >/dev/null 2>&1; do sleep 0.05; done
-exec "$HEARTH" pull --plain-http --data "$work/apart" "\$1:5000/\$2@$digest"
+http_proxy=\${3:-} exec "$HEARTH" pull --plain-http --data "$work/apart" "\$1:5000/\$2@$digest"
 SH
-leads() # REGISTRY HOST: a pull from there, which is sent to the host
+leads() # REGISTRY HOST [PROXY]: a pull from there, which is sent to the host
 {
 	rm -rf "$work/apart"
 	unshare --net --mount bash "$work/apart.sh" "$@"
@@ -89,6 +93,9 @@ for host in 10.77.0.2 127.0.0.1 0.0.0.0; do
 	refused "a public one may not send us to $host" 69 "redirected to $host, which is no host of a registry" leads 203.0.113.5 $host
 done
 refused "nor a private one to this host" 69 "redirected to 127.0.0.1, which is no host of a registry" leads 10.77.0.1 127.0.0.1
+check "by a proxy as well" leads public.example.test 203.0.113.6 http://127.0.0.1:5001
+refused "though its proxy is here" 69 "redirected to 127.0.0.1, which is no host of a registry" \
+	leads public.example.test 127.0.0.1 http://127.0.0.1:5001
 
 nothing_left "nothing is left of it"
 finish
