@@ -228,6 +228,32 @@ static int mirror_hand_prepare(struct mirror_hand *hand, struct err *err)
 	return 0;
 }
 
+/* 1 some was made, 0 or -1: nothing of what comes is held meanwhile. */
+static int mirror_make_room(const struct mirror *mirror)
+{
+	struct vacancy *vacancy = mirror->options.vacancy;
+	struct err why;
+	int made = vacancy ? vacancy_make(vacancy, 0, &why) : 0;
+
+	if (made < 0)
+		log_warn("no room made why=\"%s\"", why.text);
+	return made;
+}
+
+/* What found no room is tried once more where some was made; or else whoever asks next finds it. */
+static int mirror_hand_try(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+{
+	mirror_run_fn *run = mirror_runs[task->kind];
+	int made;
+
+	if (run(hand, task, err) == 0)
+		return 0;
+	if (err->kind != ERR_FULL)
+		return -1;
+	made = mirror_make_room(hand->mirror);
+	return made == 1 && atomic_load(&task->arrived) == 0 ? run(hand, task, err) : -1;
+}
+
 static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 {
 	bool refused;
@@ -237,7 +263,7 @@ static void mirror_hand_run(struct mirror_hand *hand, struct mirror_task *task)
 	hand->silence.kind = ERR_NONE;
 	task->result = mirror_hand_prepare(hand, &task->err);
 	if (task->result == 0)
-		task->result = mirror_runs[task->kind](hand, task, &task->err);
+		task->result = mirror_hand_try(hand, task, &task->err);
 	if (task->result < 0 &&
 	    hand->silence.kind != ERR_NONE) /* once, however often it was tried */
 		mirror_upstream_heard(task->place.upstream, NULL, &hand->silence);

@@ -330,13 +330,13 @@ static int mirror_fill_open_stage(struct mirror_task *task, struct err *err)
 {
 	int dirfd = store_dirfd(task->mirror->options.store, STORE_TMP);
 
-	if (task->fd >= 0)
+	if (task->fd >= 0) /* it is tried once more */
 		return 0;
 	task->fd = openat(dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	return task->fd < 0 ? err_os(err, errno, "stage a blob") : 0;
 }
 
-static int mirror_fill_run(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
+int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
 {
 	struct fill fill = {.sink = {mirror_fill_write}, .hand = hand, .task = task};
 	AUTO(blob_writer) struct blob_writer *writer = NULL;
@@ -356,32 +356,6 @@ static int mirror_fill_run(struct mirror_hand *hand, struct mirror_task *task, s
 	if (result < 0)
 		(void)err_ctx(err, "%s", task->name);
 	return result;
-}
-
-/* 1 some room was made, 0 or -1. Nothing of what comes is held meanwhile. */
-static int mirror_fill_make_room(const struct mirror *mirror)
-{
-	struct vacancy *vacancy = mirror->options.vacancy;
-	struct err why;
-	int made = vacancy ? vacancy_make(vacancy, 0, &why) : 0;
-
-	if (made < 0)
-		log_warn("no room made why=\"%s\"", why.text);
-	return made;
-}
-
-int mirror_fill_blob(struct mirror_hand *hand, struct mirror_task *task, struct err *err)
-{
-	int made;
-
-	if (mirror_fill_run(hand, task, err) == 0)
-		return 0;
-	if (err->kind != ERR_FULL)
-		return -1;
-	/* Else whoever asks next may find it. */
-	made = mirror_fill_make_room(hand->mirror);
-	return made == 1 && atomic_load(&task->arrived) == 0 ? mirror_fill_run(hand, task, err)
-							     : -1;
 }
 
 /* Some do not know HEAD (405), and a signed URL refuses it: ERR_UNSUPPORTED, ask by GET. */

@@ -26,6 +26,9 @@ check "what came last is here" fetch 20
 same "and is not got again" "$(requests 20)" "$before"
 check "what has gone comes again" fetch 1
 check "from its upstream" test "$(requests 1)" -gt 1
+dd if=/dev/zero of="$work/mnt/filler" bs=1M 2>/dev/null || true
+dd if=/dev/zero of="$work/mnt/filler" bs=4k oflag=append conv=notrunc 2>/dev/null || true
+check "also where others take all that is left of the disk" fetch 21
 stop_daemon
 check "the store is whole" hearth fsck
 nothing_left "nothing is left of it"
