@@ -310,12 +310,25 @@ static enum MHD_Result exchange_receive(struct exchange *exchange, const char *u
 	return MHD_YES;
 }
 
+/* The request's line and its headers. */
+static size_t exchange_head_bytes(const struct exchange *exchange)
+{
+	return MHD_get_connection_info(exchange->connection,
+				       MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+		->header_size;
+}
+
 static bool exchange_admit(struct exchange *exchange, uint64_t length)
 {
 	struct http_handler *handler = exchange->server->options.handler;
 	struct http_request *request = &exchange->request;
 	struct http_terms *terms = &exchange->terms;
 
+	if (exchange_head_bytes(exchange) > SERVER_HEAD_BYTES) {
+		exchange_refuse(exchange, ERR_LIMIT, "the request's headers are too large");
+		exchange->response.status = 431; /* RFC 6585, section 5 */
+		return false;
+	}
 	if (request->query_count > HTTP_QUERY_MAX) {
 		exchange_refuse(exchange, ERR_LIMIT, "too many parameters in the URL");
 		return false;

@@ -101,7 +101,7 @@ static struct MHD_Daemon *server_start(struct server *server, struct server_door
 		server_hear, server, MHD_OPTION_LISTEN_SOCKET, listener->fd,
 		MHD_OPTION_THREAD_POOL_SIZE, listener->threads > 1 ? listener->threads : 0u,
 		MHD_OPTION_CONNECTION_LIMIT, server->options.connections_max,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_HEAD_BYTES,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, SERVER_CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, SERVER_INCREMENT,
 		MHD_OPTION_CONNECTION_TIMEOUT, SERVER_STALL_S, MHD_OPTION_NOTIFY_COMPLETED,
 		exchange_completed, door, MHD_OPTION_NOTIFY_CONNECTION, exchange_connected, door,

@@ -22,9 +22,9 @@
  * of the handler, and is its connection's last request. What libmicrohttpd cannot
  * read it refuses before anybody here is asked, and also closes: a first line or a
  * version that is none (400, 505), a line without a colon (400), a Content-Length
- * that is no number (400, 413), wrong chunks (400, 413), headers that are too large
- * (414, 431). Its answer is a sentence of HTML without a Content-Type; 0.9.75 has no
- * call and no option by which it could be another.
+ * that is no number (400, 413), wrong chunks (400, 413), headers that are larger
+ * than SERVER_CONNECTION_BYTES (414, 431). Its answer is a sentence of HTML without a Content-Type;
+ * 0.9.75 has no call and no option by which it could be another.
  *
  * Threads: server_wake() may be called by any.
  */
@@ -32,7 +32,9 @@
 
 #include "layers/base/http.h"
 
-#define SERVER_HEAD_BYTES ((size_t)12 * 1024) /* also the memory of a connection */
+#define SERVER_HEAD_BYTES ((size_t)12 * 1024)
+/* Memory of a connection, as far as it is touched: a body is read by half of it at a time. */
+#define SERVER_CONNECTION_BYTES ((size_t)64 * 1024)
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 32

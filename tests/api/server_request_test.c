@@ -140,7 +140,7 @@ static void what_cannot_be_read_is_refused_and_ends_the_connection(void **state)
 
 static void what_is_too_long_is_refused_and_ends_the_connection(void **state)
 {
-	auto_buf struct buf text = BUF_INIT(SERVER_HEAD_BYTES * 2);
+	auto_buf struct buf text = BUF_INIT(SERVER_CONNECTION_BYTES * 2);
 	struct server_bench bench;
 	auto_close int url = -1;
 	auto_close int header = -1;
@@ -149,20 +149,47 @@ static void what_is_too_long_is_refused_and_ends_the_connection(void **state)
 	(void)state;
 	server_bench_open(&bench, &(struct server_options){0});
 	url = client_dial(&bench);
-	check_ok(buf_addf(&text, &err, "GET /%0*d", (int)SERVER_HEAD_BYTES, 0), &err);
+	check_ok(buf_addf(&text, &err, "GET /%0*d", (int)SERVER_CONNECTION_BYTES, 0), &err);
 	client_say_bytes(url, buf_str(&text));
 	assert_true(client_hear(url, "HTTP/1.1 414"));
 	assert_true(client_hear_end(url));
 	header = client_dial(&bench);
 	buf_clear(&text);
 	check_ok(buf_addf(&text, &err, "GET / HTTP/1.1\r\nHost: x\r\nX: %0*d",
-			  (int)SERVER_HEAD_BYTES, 0),
+			  (int)SERVER_CONNECTION_BYTES, 0),
 		 &err);
 	client_say_bytes(header, buf_str(&text));
 	assert_true(client_hear(header, "HTTP/1.1 431"));
 	assert_true(client_hear_end(header));
 	server_bench_close(&bench);
 	assert_int_equal(bench.asked, 0);
+}
+
+/* What is too long for us, but not for the connection's memory, is answered in our words. */
+static void a_long_head_is_431(void **state)
+{
+	auto_buf struct buf text = BUF_INIT(SERVER_HEAD_BYTES * 2);
+	struct server_bench bench;
+	auto_close int fd = -1;
+	struct err err = {0};
+
+	(void)state;
+	server_bench_open(&bench, &(struct server_options){0});
+	fd = client_dial(&bench);
+	check_ok(buf_addf(&text, &err, "GET /plain HTTP/1.1\r\nHost: x\r\nX: %0*d\r\n\r\n",
+			  (int)SERVER_HEAD_BYTES - 100, 0),
+		 &err);
+	client_say_bytes(fd, buf_str(&text));
+	assert_true(client_hear(fd, "\r\n\r\n/plain"));
+	buf_clear(&text);
+	check_ok(buf_addf(&text, &err, "GET /plain HTTP/1.1\r\nHost: x\r\nX: %0*d\r\n\r\n",
+			  (int)SERVER_HEAD_BYTES, 0),
+		 &err);
+	client_say_bytes(fd, buf_str(&text));
+	assert_true(client_hear(fd, "HTTP/1.1 431"));
+	client_say(fd, "GET /plain HTTP/1.1\r\nHost: x\r\n\r\n");
+	assert_true(client_hear(fd, "\r\n\r\n/plain"));
+	server_bench_close(&bench);
 }
 
 /* Nothing of what is allowed, though few send it, is taken for that. */
@@ -222,6 +249,7 @@ int main(void)
 		cmocka_unit_test(what_a_header_hides_is_refused),
 		cmocka_unit_test(what_cannot_be_read_is_refused_and_ends_the_connection),
 		cmocka_unit_test(what_is_too_long_is_refused_and_ends_the_connection),
+		cmocka_unit_test(a_long_head_is_431),
 		cmocka_unit_test(what_is_odd_and_allowed_is_served),
 		cmocka_unit_test(a_long_header_is_as_good_as_a_short_one),
 	};
