@@ -114,7 +114,7 @@ bool auth_was_asked(struct auth *auth)
 }
 
 /* The last labels of a name, or NULL where it has fewer. */
-static const char *host_tail(const char *host, int labels)
+static const char *auth_host_tail(const char *host, int labels)
 {
 	const char *at = host + strlen(host);
 
@@ -131,13 +131,13 @@ static const char *host_tail(const char *host, int labels)
  * suffixes here: two labels, or three where the last two look like one of a
  * country ("co.uk").
  */
-static const char *host_domain(const char *host)
+static const char *auth_host_domain(const char *host)
 {
-	const char *two = host_tail(host, 2);
+	const char *two = auth_host_tail(host, 2);
 	const char *dot = two ? strchr(two, '.') : NULL;
 
 	if (dot && strlen(dot + 1) == 2 && dot - two <= 3)
-		return host_tail(host, 3);
+		return auth_host_tail(host, 3);
 	return two;
 }
 
@@ -158,8 +158,8 @@ bool auth_trusts(const char *base, const char *realm)
 	if (url_host_is_address(registry.host) || url_host_is_address(service.host) ||
 	    !service.secure)
 		return false;
-	ours = host_domain(registry.host);
-	theirs = host_domain(service.host);
+	ours = auth_host_domain(registry.host);
+	theirs = auth_host_domain(service.host);
 	return ours && theirs && strcmp(ours, theirs) == 0;
 }
 
@@ -207,8 +207,8 @@ static int auth_keep_locked(struct auth *auth, const char *question, bool with_p
  * Fetch a token for `question`, without the lock, and keep it. If none is given
  * the old one stays: the question may have asked for more than we need.
  */
-static int token_fetch(struct auth *auth, struct http *http, const char *question,
-		       bool with_password, struct err *err)
+static int auth_fetch_token(struct auth *auth, struct http *http, const char *question,
+			    bool with_password, struct err *err)
 {
 	const struct token_question ask = {
 		.url = question,
@@ -260,9 +260,9 @@ static int auth_await_locked(struct auth *auth, const struct http *http, struct 
 	return result;
 }
 
-static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *err)
+static int auth_fill_grant_locked(struct auth *auth, struct grant *out, struct err *err)
 	REQUIRES(auth->lock);
-static int grant_fill_locked(struct auth *auth, struct grant *out, struct err *err)
+static int auth_fill_grant_locked(struct auth *auth, struct grant *out, struct err *err)
 {
 	out->generation = auth->generation;
 	out->user = auth->scheme == AUTH_BASIC ? auth->user.ptr : NULL;
@@ -280,7 +280,7 @@ static int auth_get_locked(struct auth *auth, const struct http *http, struct gr
 	if (auth_await_locked(auth, http, err) < 0)
 		return -1;
 	if (auth->scheme != AUTH_BEARER || clock_monotonic_ms() < auth->expires_ms)
-		return grant_fill_locked(auth, out, err);
+		return auth_fill_grant_locked(auth, out, err);
 	if (buf_add(question, buf_str(&auth->question), err) < 0)
 		return -1;
 	*out_password = auth->with_password;
@@ -300,17 +300,17 @@ int auth_get(struct auth *auth, struct http *http, struct grant *out, struct err
 	if (result <= 0)
 		return result;
 
-	if (token_fetch(auth, http, question.ptr, with_password, err) < 0)
+	if (auth_fetch_token(auth, http, question.ptr, with_password, err) < 0)
 		return -1;
 	lock_take(&auth->lock);
-	result = grant_fill_locked(auth, out, err);
+	result = auth_fill_grant_locked(auth, out, err);
 	lock_drop(&auth->lock);
 	return result;
 }
 
 /* The best of all challenges of an answer: a token, else Basic where we have a password. */
-static bool challenge_pick(const struct auth *auth, const struct http_reply *response,
-			   struct challenge *out)
+static bool auth_pick_challenge(const struct auth *auth, const struct http_reply *response,
+				struct challenge *out)
 {
 	struct str headers = buf_str(&response->headers);
 	bool basic = false;
@@ -328,8 +328,8 @@ static bool challenge_pick(const struct auth *auth, const struct http_reply *res
 }
 
 /* Add one scope parameter for each scope of the challenge; OAuth 2 has one for all. */
-static int question_add_scopes(const struct auth *auth, struct str scopes, struct buf *question,
-			       struct err *err)
+static int auth_add_scopes(const struct auth *auth, struct str scopes, struct buf *question,
+			   struct err *err)
 {
 	auto_buf struct buf own = BUF_INIT(HTTP_URL_MAX);
 	struct str one;
@@ -351,9 +351,9 @@ static int question_add_scopes(const struct auth *auth, struct str scopes, struc
 }
 
 /* The URL to ask, and whether with the credentials. */
-static int question_make(const struct auth *auth, const char *base,
-			 const struct challenge *challenge, struct buf *out, bool *out_password,
-			 struct err *err)
+static int auth_make_question(const struct auth *auth, const char *base,
+			      const struct challenge *challenge, struct buf *out,
+			      bool *out_password, struct err *err)
 {
 	if (url_join(base, challenge->realm, out, err) < 0)
 		return -1;
@@ -371,15 +371,15 @@ static int question_make(const struct auth *auth, const char *base,
 	if (challenge->service.len > 0 &&
 	    url_add_query(out, "service", challenge->service, err) < 0)
 		return -1;
-	return question_add_scopes(auth, challenge->scope, out, err);
+	return auth_add_scopes(auth, challenge->scope, out, err);
 }
 
 /*
  * The same question, for what is read beside the repository, too. 1; 0 there is
  * nothing, or OAuth 2's one scope has no room; -1.
  */
-static int question_widen(const struct auth *auth, struct str question, struct buf *out,
-			  struct err *err)
+static int auth_widen_question(const struct auth *auth, struct str question, struct buf *out,
+			       struct err *err)
 {
 	auto_buf struct buf scope = BUF_INIT(HTTP_URL_MAX);
 
@@ -433,7 +433,7 @@ static int auth_use_bearer(struct auth *auth, struct http *http, const char *que
 	lock_drop(&auth->lock);
 	if (result <= 0)
 		return result;
-	return token_fetch(auth, http, question, with_password, err);
+	return auth_fetch_token(auth, http, question, with_password, err);
 }
 
 int auth_renew(struct auth *auth, struct http *http, const char *base,
@@ -447,15 +447,15 @@ int auth_renew(struct auth *auth, struct http *http, const char *base,
 
 	if (auth_is_bearer(auth))
 		return err_set(err, ERR_UNAUTHORIZED, "the registry refuses this token");
-	if (!challenge_pick(auth, response, &challenge))
+	if (!auth_pick_challenge(auth, response, &challenge))
 		return err_set(err, ERR_UNAUTHORIZED, "the registry wants credentials%s",
 			       auth_has_credentials(auth) ? " of a kind that is not supported"
 							  : "");
 	if (challenge.scheme == CHALLENGE_BASIC)
 		return auth_use_basic(auth, used, err);
-	if (question_make(auth, base, &challenge, &question, &with_password, err) < 0)
+	if (auth_make_question(auth, base, &challenge, &question, &with_password, err) < 0)
 		return -1;
-	widened = question_widen(auth, buf_str(&question), &wide, err);
+	widened = auth_widen_question(auth, buf_str(&question), &wide, err);
 	if (widened < 0)
 		return -1;
 	/* Some services give no token at all where one scope of several is not ours. */

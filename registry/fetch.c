@@ -86,7 +86,7 @@ int fetch_manifest(struct remote *remote, struct http *http, const char *name, s
 }
 
 /* A blob on its way: how far we are, over all tries. */
-struct blob_body {
+struct fetch_body {
 	struct sink sink;
 	struct sink *out;
 	const struct descriptor *blob;
@@ -97,14 +97,14 @@ struct blob_body {
 	bool no_range; /* the registry cannot continue in the middle */
 };
 
-static int blob_body_wrong_size(const struct blob_body *body, uint64_t size, struct err *err)
+static int fetch_wrong_size(const struct fetch_body *body, uint64_t size, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "blob of %" PRIu64 " bytes, the manifest says %" PRIu64,
 		       size, body->blob->size);
 }
 
 /* Where this answer starts, and whether it is of a blob of the right size. */
-static int blob_body_begin(struct blob_body *body, struct err *err)
+static int fetch_begin_body(struct fetch_body *body, struct err *err)
 {
 	struct range range;
 	uint64_t length;
@@ -114,7 +114,7 @@ static int blob_body_begin(struct blob_body *body, struct err *err)
 		body->skip = body->done;
 		if (range_parse_number(http_header(body->response, "Content-Length"), &length) &&
 		    length != body->blob->size)
-			return blob_body_wrong_size(body, length, err);
+			return fetch_wrong_size(body, length, err);
 		return 0;
 	}
 	body->skip = 0;
@@ -122,7 +122,7 @@ static int blob_body_begin(struct blob_body *body, struct err *err)
 	if (range_parse(http_header(body->response, "Content-Range"), &range, err) < 0)
 		return -1;
 	if (range.size != RANGE_SIZE_UNKNOWN && range.size != body->blob->size)
-		return blob_body_wrong_size(body, range.size, err);
+		return fetch_wrong_size(body, range.size, err);
 	if (range.first != body->done)
 		return err_set(err, ERR_REMOTE,
 			       "asked for bytes from %" PRIu64 ", got them from %" PRIu64,
@@ -131,11 +131,11 @@ static int blob_body_begin(struct blob_body *body, struct err *err)
 	return 0;
 }
 
-static int blob_body_write(struct sink *sink, struct str bytes, struct err *err)
+static int fetch_write_body(struct sink *sink, struct str bytes, struct err *err)
 {
-	struct blob_body *body = container_of(sink, struct blob_body, sink);
+	struct fetch_body *body = container_of(sink, struct fetch_body, sink);
 
-	if (!body->begun && blob_body_begin(body, err) < 0)
+	if (!body->begun && fetch_begin_body(body, err) < 0)
 		return -1;
 	if (body->skip >= bytes.len) {
 		body->skip -= bytes.len;
@@ -158,7 +158,7 @@ static int blob_body_write(struct sink *sink, struct str bytes, struct err *err)
  * what was wrong with this one), -1.
  */
 static int fetch_blob_once(struct remote *remote, struct http *http, const char *name,
-			   struct blob_body *body, struct http_reply *response, struct err *err)
+			   struct fetch_body *body, struct http_reply *response, struct err *err)
 {
 	char range[64];
 	struct remote_request request = {
@@ -193,8 +193,8 @@ int fetch_blob(struct remote *remote, struct http *http, const struct descriptor
 	       struct sink *out, struct err *err)
 {
 	auto_http_reply struct http_reply response = {0};
-	struct blob_body body = {
-		.sink = {blob_body_write}, .out = out, .blob = blob, .response = &response};
+	struct fetch_body body = {
+		.sink = {fetch_write_body}, .out = out, .blob = blob, .response = &response};
 	struct retry retry = remote_retry(remote);
 	char name[DIGEST_TEXT_MAX];
 

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-static int config_read_diff_ids(const json_t *document, struct image_config *out, struct err *err)
+static int image_config_read_diff_ids(const json_t *document, struct image_config *out,
+				      struct err *err)
 {
 	json_t *rootfs = NULL;
 	json_t *list = NULL;
@@ -31,7 +32,7 @@ static int config_read_diff_ids(const json_t *document, struct image_config *out
 	return 0;
 }
 
-static int config_read_platform(const json_t *document, struct platform *out, struct err *err)
+static int image_config_read_platform(const json_t *document, struct platform *out, struct err *err)
 {
 	struct str os = STR("");
 	struct str architecture = STR("");
@@ -46,7 +47,7 @@ static int config_read_platform(const json_t *document, struct platform *out, st
 	return platform_set(out, os, architecture, variant, err);
 }
 
-static int config_check_texts(const json_t *config, const char *key, struct err *err)
+static int image_config_check_texts(const json_t *config, const char *key, struct err *err)
 {
 	json_t *list = NULL;
 	json_t *item;
@@ -65,13 +66,13 @@ static int config_check_texts(const json_t *config, const char *key, struct err 
 }
 
 /* Check what steps run with; later nobody does. */
-static int config_check_process(const json_t *config, struct err *err)
+static int image_config_check_process(const json_t *config, struct err *err)
 {
 	static const char *const texts[] = {"Env", "Shell", "Entrypoint", "Cmd"};
 	struct str ignored;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (config_check_texts(config, texts[i], err) < 0)
+		if (image_config_check_texts(config, texts[i], err) < 0)
 			return -1;
 	}
 	if (json_get_string(config, "config", "User", &ignored, err) < 0 ||
@@ -80,7 +81,7 @@ static int config_check_process(const json_t *config, struct err *err)
 	return 0;
 }
 
-static int config_read(struct str text, struct image_config *out, struct err *err)
+static int image_config_read(struct str text, struct image_config *out, struct err *err)
 {
 	json_t *config = NULL;
 
@@ -89,10 +90,10 @@ static int config_read(struct str text, struct image_config *out, struct err *er
 	if (!json_is_object(out->document))
 		return err_set(err, ERR_INVALID, "not a JSON object");
 	if (json_get_object(out->document, "", "config", &config, err) < 0 ||
-	    (config && config_check_process(config, err) < 0) ||
-	    config_read_platform(out->document, &out->platform, err) < 0)
+	    (config && image_config_check_process(config, err) < 0) ||
+	    image_config_read_platform(out->document, &out->platform, err) < 0)
 		return -1;
-	return config_read_diff_ids(out->document, out, err);
+	return image_config_read_diff_ids(out->document, out, err);
 }
 
 int image_config_parse(struct str text, struct image_config *out, struct err *err)
@@ -100,7 +101,7 @@ int image_config_parse(struct str text, struct image_config *out, struct err *er
 	auto_image_config struct image_config config = {0};
 	struct err why = {0};
 
-	if (config_read(text, &config, &why) < 0)
+	if (image_config_read(text, &config, &why) < 0)
 		return err_set(err, why.kind == ERR_INVALID ? ERR_CORRUPT : why.kind,
 			       "image config: %s", why.text);
 	*out = config;

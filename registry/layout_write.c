@@ -51,15 +51,15 @@ struct layout_writer {
 	bool needs[LAYOUT_DIRS];
 };
 
-struct fd_sink {
+struct layout_sink {
 	struct sink sink;
 	int fd;
 	const struct cancel *cancel;
 };
 
-static int fd_sink_write(struct sink *sink, struct str bytes, struct err *err)
+static int layout_sink_write(struct sink *sink, struct str bytes, struct err *err)
 {
-	const struct fd_sink *to = container_of(sink, struct fd_sink, sink);
+	const struct layout_sink *to = container_of(sink, struct layout_sink, sink);
 
 	if (cancel_check(to->cancel, err) < 0)
 		return -1;
@@ -227,7 +227,7 @@ static int layout_write_blob(const struct layout_writer *writer, struct layout_b
 {
 	char name[LAYOUT_BLOB_NAME_MAX];
 	char staged[LAYOUT_STAGED_MAX];
-	struct fd_sink sink = {{fd_sink_write}, -1, writer->cancel};
+	struct layout_sink sink = {{layout_sink_write}, -1, writer->cancel};
 	auto_close int fd = -1;
 
 	layout_blob_name(&blob->is->digest, name);

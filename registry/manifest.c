@@ -41,7 +41,7 @@ static bool str_has(struct str text, const char *word)
 	return text.len > 0 && memmem(text.ptr, text.len, word, strlen(word));
 }
 
-static int document_load(struct str text, json_t **out, struct err *err)
+static int manifest_load_document(struct str text, json_t **out, struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
 	int64_t version = 2;
@@ -62,7 +62,7 @@ static int document_load(struct str text, json_t **out, struct err *err)
 	return 0;
 }
 
-static size_t digest_word(struct str text, size_t at, const char *others)
+static size_t manifest_digest_word(struct str text, size_t at, const char *others)
 {
 	while (at < text.len && text.ptr[at] &&
 	       (isdigit((unsigned char)text.ptr[at]) || islower((unsigned char)text.ptr[at]) ||
@@ -72,14 +72,14 @@ static size_t digest_word(struct str text, size_t at, const char *others)
 }
 
 /* Whether a digest is well formed, and of an algorithm that nobody here knows. */
-static bool digest_is_strange(struct str text)
+static bool manifest_is_strange_digest(struct str text)
 {
-	size_t colon = digest_word(text, 0, "+._-");
+	size_t colon = manifest_digest_word(text, 0, "+._-");
 
 	if (colon == 0 || colon + 1 >= text.len || text.ptr[colon] != ':' ||
 	    str_starts(text, STR("sha256:")) || str_starts(text, STR("sha512:")))
 		return false;
-	return digest_word(text, colon + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ=_-") == text.len;
+	return manifest_digest_word(text, colon + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ=_-") == text.len;
 }
 
 int manifest_read_descriptor(const json_t *value, const char *path, struct descriptor *out,
@@ -97,7 +97,7 @@ int manifest_read_descriptor(const json_t *value, const char *path, struct descr
 		return -1;
 	if (size < 0)
 		return err_set(err, ERR_INVALID, "%s.size: less than 0", path);
-	if (digest_is_strange(digest))
+	if (manifest_is_strange_digest(digest))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "%s.digest: only sha256 and sha512 are supported", path);
 	if (digest_parse(digest, &descriptor.digest, err) < 0)
@@ -165,7 +165,7 @@ static int manifest_read_layers(const json_t *list, struct manifest *out, struct
 	return 0;
 }
 
-static bool document_has(const json_t *document, const char *key)
+static bool manifest_document_has(const json_t *document, const char *key)
 {
 	const json_t *value = json_object_get(document, key);
 
@@ -173,10 +173,11 @@ static bool document_has(const json_t *document, const char *key)
 }
 
 /* CVE-2021-41190: one document, an index to one reader and a manifest to another. */
-static int document_kind(const json_t *document, bool *out_index, struct err *err)
+static int manifest_document_kind(const json_t *document, bool *out_index, struct err *err)
 {
-	bool entries = document_has(document, "manifests");
-	bool layers = document_has(document, "layers") || document_has(document, "config");
+	bool entries = manifest_document_has(document, "manifests");
+	bool layers = manifest_document_has(document, "layers") ||
+		      manifest_document_has(document, "config");
 	struct str type = STR("");
 	bool index;
 
@@ -196,7 +197,8 @@ int manifest_load(struct str text, json_t **out, bool *out_index, struct err *er
 {
 	AUTO(json) json_t *document = NULL;
 
-	if (document_load(text, &document, err) < 0 || document_kind(document, out_index, err) < 0)
+	if (manifest_load_document(text, &document, err) < 0 ||
+	    manifest_document_kind(document, out_index, err) < 0)
 		return -1;
 	*out = steal_ptr(&document);
 	return 0;
@@ -252,7 +254,7 @@ int manifest_is_index(struct str text, bool *out, struct err *err)
 }
 
 /* The choice so far, and the platforms seen, for the error. */
-struct choice {
+struct manifest_choice {
 	const struct platform *wanted;
 	struct descriptor best;
 	int best_rank;          /* 0 while nothing matches */
@@ -262,7 +264,7 @@ struct choice {
 	struct buf seen;
 };
 
-static void choice_note(struct choice *choice, const struct platform *platform)
+static void manifest_note_choice(struct manifest_choice *choice, const struct platform *platform)
 {
 	char text[PLATFORM_TEXT_MAX];
 	struct err full;
@@ -294,20 +296,21 @@ int manifest_entry_platform(const json_t *entry, struct platform *out, struct er
 	return 1;
 }
 
-static bool entry_is_index(const struct descriptor *entry)
+static bool manifest_entry_is_index(const struct descriptor *entry)
 {
 	return str_equal(entry->media_type, STR(MEDIA_OCI_INDEX)) ||
 	       str_equal(entry->media_type, STR(MEDIA_DOCKER_LIST));
 }
 
-static bool entry_is_image(const struct descriptor *entry)
+static bool manifest_entry_is_image(const struct descriptor *entry)
 {
 	return entry->media_type.len == 0 ||
 	       str_equal(entry->media_type, STR(MEDIA_OCI_MANIFEST)) ||
 	       str_equal(entry->media_type, STR(MEDIA_DOCKER_MANIFEST));
 }
 
-static int choice_consider(struct choice *choice, const json_t *value, size_t at, struct err *err)
+static int manifest_consider(struct manifest_choice *choice, const json_t *value, size_t at,
+			     struct err *err)
 {
 	struct descriptor entry;
 	struct platform offered;
@@ -323,7 +326,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 			return 0;
 		return err_set(err, why.kind, "%s", why.text);
 	}
-	if (!entry_is_image(&entry))
+	if (!manifest_entry_is_image(&entry))
 		return 0;
 	choice->image_count++;
 	found = manifest_entry_platform(value, &offered, err);
@@ -335,7 +338,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 		return 0;
 	}
 	if (strcmp(offered.os, "unknown") != 0) /* attestations call themselves so */
-		choice_note(choice, &offered);
+		manifest_note_choice(choice, &offered);
 	rank = platform_rank(choice->wanted, &offered);
 	if (rank > choice->best_rank) {
 		choice->best = entry;
@@ -344,7 +347,7 @@ static int choice_consider(struct choice *choice, const json_t *value, size_t at
 	return 0;
 }
 
-static int choice_verdict(struct choice *choice, struct err *err)
+static int manifest_judge_choice(struct manifest_choice *choice, struct err *err)
 {
 	char text[PLATFORM_TEXT_MAX];
 
@@ -359,7 +362,8 @@ static int choice_verdict(struct choice *choice, struct err *err)
 		       choice->seen.len ? choice->seen.ptr : "none at all");
 }
 
-static int manifest_choose_from(const json_t *document, struct choice *choice, struct err *err)
+static int manifest_choose_from(const json_t *document, struct manifest_choice *choice,
+				struct err *err)
 {
 	json_t *list = NULL;
 	json_t *item;
@@ -371,21 +375,21 @@ static int manifest_choose_from(const json_t *document, struct choice *choice, s
 		return err_set(err, ERR_LIMIT, "more than %d entries", MANIFEST_INDEX_MAX);
 	json_array_foreach(list, at, item)
 	{
-		if (choice_consider(choice, item, at, err) < 0)
+		if (manifest_consider(choice, item, at, err) < 0)
 			return -1;
 	}
-	return choice_verdict(choice, err);
+	return manifest_judge_choice(choice, err);
 }
 
 int manifest_choose(struct str index_text, const struct platform *wanted, struct descriptor *out,
 		    struct err *err)
 {
 	AUTO(json) json_t *document = NULL;
-	struct choice choice = {.wanted = wanted, .seen = BUF_INIT(300)};
+	struct manifest_choice choice = {.wanted = wanted, .seen = BUF_INIT(300)};
 	struct err why = {0};
 	int result;
 
-	result = document_load(index_text, &document, &why);
+	result = manifest_load_document(index_text, &document, &why);
 	if (result == 0)
 		result = manifest_choose_from(document, &choice, &why);
 	buf_done(&choice.seen);
@@ -411,7 +415,7 @@ static int manifest_find_index(const json_t *document, size_t at, struct descrip
 
 		/* What cannot be read was judged by manifest_choose(). */
 		if (manifest_read_descriptor(item, "manifests", &entry, &odd) < 0 ||
-		    !entry_is_index(&entry) || at-- > 0)
+		    !manifest_entry_is_index(&entry) || at-- > 0)
 			continue;
 		*out = (struct descriptor){.digest = entry.digest, .size = entry.size};
 		return 1;
@@ -423,7 +427,7 @@ int manifest_index_in(struct str index_text, size_t at, struct descriptor *out, 
 {
 	AUTO(json) json_t *document = NULL;
 	struct err why = {0};
-	int found = document_load(index_text, &document, &why);
+	int found = manifest_load_document(index_text, &document, &why);
 
 	if (found == 0)
 		found = manifest_find_index(document, at, out, &why);

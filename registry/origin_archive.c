@@ -7,15 +7,15 @@
 
 #include <inttypes.h>
 
-struct oci_archive {
+struct origin_archive {
 	struct origin origin;
 	const struct reference *reference;
 	struct tar_index *tar; /* owned */
 };
 
-static int archive_resolve(struct origin *origin, struct digest *out, struct err *err)
+static int origin_archive_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
-	struct oci_archive *archive = container_of(origin, struct oci_archive, origin);
+	struct origin_archive *archive = container_of(origin, struct origin_archive, origin);
 	auto_buf struct buf text = BUF_INIT(LAYOUT_INDEX_MAX);
 	AUTO(json) json_t *document = NULL;
 	const json_t *entry;
@@ -34,10 +34,10 @@ static int archive_resolve(struct origin *origin, struct digest *out, struct err
 	return 0;
 }
 
-static int archive_document(struct origin *origin, const struct digest *digest, struct buf *out,
-			    struct err *err)
+static int origin_archive_document(struct origin *origin, const struct digest *digest,
+				   struct buf *out, struct err *err)
 {
-	const struct oci_archive *archive = container_of(origin, struct oci_archive, origin);
+	const struct origin_archive *archive = container_of(origin, struct origin_archive, origin);
 	char name[LAYOUT_BLOB_NAME_MAX];
 
 	if (tar_index_read(archive->tar, str_of(layout_blob_name(digest, name)), out, err) < 0)
@@ -48,10 +48,10 @@ static int archive_document(struct origin *origin, const struct digest *digest, 
 	return 0;
 }
 
-static int archive_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
-			struct sink *out, struct err *err)
+static int origin_archive_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+			       struct sink *out, struct err *err)
 {
-	const struct oci_archive *archive = container_of(origin, struct oci_archive, origin);
+	const struct origin_archive *archive = container_of(origin, struct origin_archive, origin);
 	char name[LAYOUT_BLOB_NAME_MAX];
 	struct tar_file file;
 	int found;
@@ -70,9 +70,9 @@ static int archive_blob(struct origin *origin, size_t lane, const struct descrip
 	return tar_index_copy(archive->tar, &file, out, err);
 }
 
-static void archive_close(struct origin *origin)
+static void origin_archive_close(struct origin *origin)
 {
-	struct oci_archive *archive = container_of(origin, struct oci_archive, origin);
+	struct origin_archive *archive = container_of(origin, struct origin_archive, origin);
 
 	tar_index_close(archive->tar);
 	json_decref(origin->names);
@@ -81,14 +81,14 @@ static void archive_close(struct origin *origin)
 
 void origin_archive_open(const struct pull_spec *spec, struct tar_index *tar, struct origin **out)
 {
-	struct oci_archive *archive = calloc(1, sizeof(*archive));
+	struct origin_archive *archive = calloc(1, sizeof(*archive));
 
 	if (!archive)
 		abort();
-	archive->origin = (struct origin){.resolve = archive_resolve,
-					  .document = archive_document,
-					  .blob = archive_blob,
-					  .close = archive_close};
+	archive->origin = (struct origin){.resolve = origin_archive_resolve,
+					  .document = origin_archive_document,
+					  .blob = origin_archive_blob,
+					  .close = origin_archive_close};
 	archive->reference = spec->reference;
 	archive->tar = tar;
 	*out = &archive->origin;

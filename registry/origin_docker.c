@@ -20,22 +20,22 @@
 
 #define DOCKER_IMAGES_MAX 1000
 
-struct docker_blob {
+struct origin_docker_blob {
 	struct digest digest;
 	struct tar_file file;
 };
 
-struct docker_archive {
+struct origin_docker {
 	struct origin origin;
 	const struct reference *reference;
-	struct tar_index *tar;     /* owned */
-	struct buf manifest;       /* made by resolve, with these: */
-	struct docker_blob *blobs; /* owned: the layers, and the config */
+	struct tar_index *tar;            /* owned */
+	struct buf manifest;              /* made by resolve, with these: */
+	struct origin_docker_blob *blobs; /* owned: the layers, and the config */
 	size_t blob_count;
 };
 
 /* A text that may be any spelling of a name. */
-static bool docker_name_is(const json_t *value, struct str canonical)
+static bool origin_docker_name_is(const json_t *value, struct str canonical)
 {
 	auto_buf struct buf text = BUF_INIT(2 * REFERENCE_TEXT_MAX);
 	struct reference reference;
@@ -47,7 +47,7 @@ static bool docker_name_is(const json_t *value, struct str canonical)
 	       str_equal(buf_str(&text), canonical);
 }
 
-static bool docker_image_is(const json_t *image, struct str canonical)
+static bool origin_docker_image_is(const json_t *image, struct str canonical)
 {
 	const json_t *tags = json_object_get(image, "RepoTags");
 	const json_t *tag;
@@ -55,14 +55,14 @@ static bool docker_image_is(const json_t *image, struct str canonical)
 
 	json_array_foreach(tags, at, tag)
 	{
-		if (docker_name_is(tag, canonical))
+		if (origin_docker_name_is(tag, canonical))
 			return true;
 	}
 	return false;
 }
 
 /* What there is to choose from, for the error. */
-static int docker_no_such_image(const json_t *list, struct str wanted, struct err *err)
+static int origin_docker_no_such_image(const json_t *list, struct str wanted, struct err *err)
 {
 	auto_buf struct buf names = BUF_INIT(300);
 	struct err full;
@@ -90,7 +90,8 @@ static int docker_no_such_image(const json_t *list, struct str wanted, struct er
 }
 
 /* The image of that name; without one, the only one. */
-static int docker_choose(const json_t *list, struct str wanted, const json_t **out, struct err *err)
+static int origin_docker_choose(const json_t *list, struct str wanted, const json_t **out,
+				struct err *err)
 {
 	const json_t *image;
 	size_t at;
@@ -101,16 +102,17 @@ static int docker_choose(const json_t *list, struct str wanted, const json_t **o
 		return err_set(err, ERR_LIMIT, "more than %d images", DOCKER_IMAGES_MAX);
 	json_array_foreach(list, at, image)
 	{
-		if (wanted.len > 0 ? docker_image_is(image, wanted) : json_array_size(list) == 1) {
+		if (wanted.len > 0 ? origin_docker_image_is(image, wanted)
+				   : json_array_size(list) == 1) {
 			*out = image;
 			return 0;
 		}
 	}
-	return docker_no_such_image(list, wanted, err);
+	return origin_docker_no_such_image(list, wanted, err);
 }
 
-static int docker_find(const struct docker_archive *archive, struct str name, struct tar_file *out,
-		       struct err *err)
+static int origin_docker_find(const struct origin_docker *archive, struct str name,
+			      struct tar_file *out, struct err *err)
 {
 	int found = tar_index_find(archive->tar, name, out, err);
 
@@ -119,22 +121,22 @@ static int docker_find(const struct docker_archive *archive, struct str name, st
 	return found < 0 ? -1 : 0;
 }
 
-struct hash_sink {
+struct origin_docker_hasher {
 	struct sink sink;
 	struct hasher hasher;
 };
 
-static int hash_sink_write(struct sink *sink, struct str bytes, struct err *err)
+static int origin_docker_hash_write(struct sink *sink, struct str bytes, struct err *err)
 {
 	(void)err;
-	hasher_add(&container_of(sink, struct hash_sink, sink)->hasher, bytes);
+	hasher_add(&container_of(sink, struct origin_docker_hasher, sink)->hasher, bytes);
 	return 0;
 }
 
-static int docker_hash(const struct docker_archive *archive, const struct tar_file *file,
-		       struct digest *out, struct err *err)
+static int origin_docker_hash(const struct origin_docker *archive, const struct tar_file *file,
+			      struct digest *out, struct err *err)
 {
-	struct hash_sink hash = {.sink = {hash_sink_write}};
+	struct origin_docker_hasher hash = {.sink = {origin_docker_hash_write}};
 	int result;
 
 	hasher_init(&hash.hasher);
@@ -146,7 +148,7 @@ static int docker_hash(const struct docker_archive *archive, const struct tar_fi
 }
 
 /* What a layer is, by its first bytes: manifest.json does not say. */
-static const char *docker_media_type(struct str first)
+static const char *origin_docker_media_type(struct str first)
 {
 	enum layer_codec codec;
 
@@ -154,7 +156,8 @@ static const char *docker_media_type(struct str first)
 						  : MEDIA_OCI_LAYER_TAR;
 }
 
-static json_t *docker_descriptor(const char *media_type, const struct docker_blob *blob)
+static json_t *origin_docker_descriptor(const char *media_type,
+					const struct origin_docker_blob *blob)
 {
 	char text[DIGEST_TEXT_MAX];
 	json_t *value =
@@ -166,31 +169,32 @@ static json_t *docker_descriptor(const char *media_type, const struct docker_blo
 	return value;
 }
 
-static int docker_add_layer(struct docker_archive *archive, struct str name,
-			    const struct digest *diff_id, json_t *layers, struct err *err)
+static int origin_docker_add_layer(struct origin_docker *archive, struct str name,
+				   const struct digest *diff_id, json_t *layers, struct err *err)
 {
-	struct docker_blob *blob = &archive->blobs[archive->blob_count];
+	struct origin_docker_blob *blob = &archive->blobs[archive->blob_count];
 	char first[INFLATER_FIRST];
 	const char *media_type;
 	ssize_t n;
 
-	if (docker_find(archive, name, &blob->file, err) < 0)
+	if (origin_docker_find(archive, name, &blob->file, err) < 0)
 		return -1;
 	n = tar_index_peek(archive->tar, &blob->file, first, sizeof(first), err);
 	if (n < 0)
 		return -1;
-	media_type = docker_media_type((struct str){first, (size_t)n});
+	media_type = origin_docker_media_type((struct str){first, (size_t)n});
 	blob->digest = *diff_id;
 	if (strcmp(media_type, MEDIA_OCI_LAYER_TAR) != 0 &&
-	    docker_hash(archive, &blob->file, &blob->digest, err) < 0)
+	    origin_docker_hash(archive, &blob->file, &blob->digest, err) < 0)
 		return -1;
 	archive->blob_count++;
-	(void)json_array_append_new(layers, docker_descriptor(media_type, blob));
+	(void)json_array_append_new(layers, origin_docker_descriptor(media_type, blob));
 	return 0;
 }
 
-static int docker_add_layers(struct docker_archive *archive, const json_t *names,
-			     const struct image_config *config, json_t *layers, struct err *err)
+static int origin_docker_add_layers(struct origin_docker *archive, const json_t *names,
+				    const struct image_config *config, json_t *layers,
+				    struct err *err)
 {
 	json_t *name;
 	size_t at;
@@ -202,15 +206,15 @@ static int docker_add_layers(struct docker_archive *archive, const json_t *names
 	{
 		if (!json_is_string(name))
 			return err_set(err, ERR_CORRUPT, "manifest.json: a layer without a name");
-		if (docker_add_layer(archive, json_str(name), &config->diff_ids[at], layers, err) <
-		    0)
+		if (origin_docker_add_layer(archive, json_str(name), &config->diff_ids[at], layers,
+					    err) < 0)
 			return err_ctx(err, "layer %zu", at + 1);
 	}
 	return 0;
 }
 
 /* <hex>.json, or blobs/<algorithm>/<hex>: a config that says what it is. */
-static int docker_check_config(struct str name, struct str text, struct err *err)
+static int origin_docker_check_config(struct str name, struct str text, struct err *err)
 {
 	struct str stem = name;
 	const char *slash = name.len ? memrchr(name.ptr, '/', name.len) : NULL;
@@ -232,25 +236,25 @@ static int docker_check_config(struct str name, struct str text, struct err *err
 		       STR_ARG(name));
 }
 
-static int docker_add_config(struct docker_archive *archive, struct str name,
-			     struct image_config *config, struct err *err)
+static int origin_docker_add_config(struct origin_docker *archive, struct str name,
+				    struct image_config *config, struct err *err)
 {
-	struct docker_blob *blob = &archive->blobs[archive->blob_count];
+	struct origin_docker_blob *blob = &archive->blobs[archive->blob_count];
 	auto_buf struct buf text = BUF_INIT(IMAGE_CONFIG_MAX);
 
-	if (docker_find(archive, name, &blob->file, err) < 0 ||
+	if (origin_docker_find(archive, name, &blob->file, err) < 0 ||
 	    tar_index_read(archive->tar, name, &text, err) < 0)
 		return -1;
 	digest_of(buf_str(&text), &blob->digest);
-	if (docker_check_config(name, buf_str(&text), err) < 0 ||
+	if (origin_docker_check_config(name, buf_str(&text), err) < 0 ||
 	    image_config_parse(buf_str(&text), config, err) < 0)
 		return -1;
 	archive->blob_count++;
 	return 0;
 }
 
-static int docker_make_manifest(struct docker_archive *archive, struct str config_name,
-				const json_t *names, struct err *err)
+static int origin_docker_make_manifest(struct origin_docker *archive, struct str config_name,
+				       const json_t *names, struct err *err)
 {
 	auto_image_config struct image_config config = {0};
 	AUTO(json) json_t *layers = json_array();
@@ -261,20 +265,21 @@ static int docker_make_manifest(struct docker_archive *archive, struct str confi
 	archive->blobs = calloc(json_array_size(names) + 1, sizeof(*archive->blobs));
 	if (!archive->blobs)
 		abort();
-	if (docker_add_config(archive, config_name, &config, err) < 0 ||
-	    docker_add_layers(archive, names, &config, layers, err) < 0)
+	if (origin_docker_add_config(archive, config_name, &config, err) < 0 ||
+	    origin_docker_add_layers(archive, names, &config, layers, err) < 0)
 		return -1;
 	document = json_pack("{s:i, s:s, s:o, s:O}", "schemaVersion", 2, "mediaType",
 			     MEDIA_OCI_MANIFEST, "config",
-			     docker_descriptor(MEDIA_OCI_CONFIG, &archive->blobs[0]), "layers",
-			     layers);
+			     origin_docker_descriptor(MEDIA_OCI_CONFIG, &archive->blobs[0]),
+			     "layers", layers);
 	if (!document)
 		abort();
 	return json_format(document, &archive->manifest, err);
 }
 
 /* The image of manifest.json that was asked for, as a document that the caller owns. */
-static int docker_read_list(const struct docker_archive *archive, json_t **out, struct err *err)
+static int origin_docker_read_list(const struct origin_docker *archive, json_t **out,
+				   struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	struct tar_file file;
@@ -294,9 +299,9 @@ static int docker_read_list(const struct docker_archive *archive, json_t **out, 
 	return 0;
 }
 
-static int docker_resolve(struct origin *origin, struct digest *out, struct err *err)
+static int origin_docker_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
-	struct docker_archive *archive = container_of(origin, struct docker_archive, origin);
+	struct origin_docker *archive = container_of(origin, struct origin_docker, origin);
 	AUTO(json) json_t *list = NULL;
 	const json_t *image = NULL;
 	const json_t *config;
@@ -304,14 +309,14 @@ static int docker_resolve(struct origin *origin, struct digest *out, struct err 
 	size_t at;
 
 	if (archive->manifest.len == 0) {
-		if (docker_read_list(archive, &list, err) < 0 ||
-		    docker_choose(list, archive->reference->tag, &image, err) < 0)
+		if (origin_docker_read_list(archive, &list, err) < 0 ||
+		    origin_docker_choose(list, archive->reference->tag, &image, err) < 0)
 			return -1;
 		config = json_object_get(image, "Config");
 		if (!json_is_string(config))
 			return err_set(err, ERR_CORRUPT, "manifest.json: an image without Config");
-		if (docker_make_manifest(archive, json_str(config),
-					 json_object_get(image, "Layers"), err) < 0)
+		if (origin_docker_make_manifest(archive, json_str(config),
+						json_object_get(image, "Layers"), err) < 0)
 			return -1;
 		json_array_foreach(json_object_get(image, "RepoTags"), at, tag)
 		{
@@ -323,10 +328,10 @@ static int docker_resolve(struct origin *origin, struct digest *out, struct err 
 	return 0;
 }
 
-static int docker_document(struct origin *origin, const struct digest *digest, struct buf *out,
-			   struct err *err)
+static int origin_docker_document(struct origin *origin, const struct digest *digest,
+				  struct buf *out, struct err *err)
 {
-	const struct docker_archive *archive = container_of(origin, struct docker_archive, origin);
+	const struct origin_docker *archive = container_of(origin, struct origin_docker, origin);
 	char text[DIGEST_TEXT_MAX];
 	struct digest made;
 
@@ -337,10 +342,10 @@ static int docker_document(struct origin *origin, const struct digest *digest, s
 	return buf_add(out, buf_str(&archive->manifest), err);
 }
 
-static int docker_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
-		       struct sink *out, struct err *err)
+static int origin_docker_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+			      struct sink *out, struct err *err)
 {
-	const struct docker_archive *archive = container_of(origin, struct docker_archive, origin);
+	const struct origin_docker *archive = container_of(origin, struct origin_docker, origin);
 	char text[DIGEST_TEXT_MAX];
 
 	(void)lane; /* files need no connection */
@@ -352,9 +357,9 @@ static int docker_blob(struct origin *origin, size_t lane, const struct descript
 		       digest_format(&blob->digest, text));
 }
 
-static void docker_close(struct origin *origin)
+static void origin_docker_close(struct origin *origin)
 {
-	struct docker_archive *archive = container_of(origin, struct docker_archive, origin);
+	struct origin_docker *archive = container_of(origin, struct origin_docker, origin);
 
 	tar_index_close(archive->tar);
 	json_decref(origin->names);
@@ -365,14 +370,14 @@ static void docker_close(struct origin *origin)
 
 void origin_docker_open(const struct pull_spec *spec, struct tar_index *tar, struct origin **out)
 {
-	struct docker_archive *archive = calloc(1, sizeof(*archive));
+	struct origin_docker *archive = calloc(1, sizeof(*archive));
 
 	if (!archive)
 		abort();
-	archive->origin = (struct origin){.resolve = docker_resolve,
-					  .document = docker_document,
-					  .blob = docker_blob,
-					  .close = docker_close};
+	archive->origin = (struct origin){.resolve = origin_docker_resolve,
+					  .document = origin_docker_document,
+					  .blob = origin_docker_blob,
+					  .close = origin_docker_close};
 	archive->reference = spec->reference;
 	archive->tar = tar;
 	archive->manifest = BUF_INIT(MANIFEST_MAX);

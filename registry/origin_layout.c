@@ -9,7 +9,7 @@
 
 #define ORIGIN_READ_SIZE ((size_t)256 * 1024)
 
-struct layout {
+struct origin_layout {
 	struct origin origin;
 	const struct reference *reference;
 	const struct cancel *cancel;
@@ -17,9 +17,9 @@ struct layout {
 	int dirfd;
 };
 
-static int layout_origin_resolve(struct origin *origin, struct digest *out, struct err *err)
+static int origin_layout_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
-	const struct layout *layout = (const struct layout *)origin;
+	const struct origin_layout *layout = (const struct origin_layout *)origin;
 	AUTO(json) json_t *document = NULL;
 	const json_t *entry;
 	json_t *list;
@@ -31,10 +31,10 @@ static int layout_origin_resolve(struct origin *origin, struct digest *out, stru
 	return 0;
 }
 
-static int layout_origin_document(struct origin *origin, const struct digest *digest,
+static int origin_layout_document(struct origin *origin, const struct digest *digest,
 				  struct buf *out, struct err *err)
 {
-	const struct layout *layout = (const struct layout *)origin;
+	const struct origin_layout *layout = (const struct origin_layout *)origin;
 	char name[LAYOUT_BLOB_NAME_MAX];
 
 	if (layout_read_file(layout->dirfd, layout_blob_name(digest, name), out, err) < 0)
@@ -45,8 +45,8 @@ static int layout_origin_document(struct origin *origin, const struct digest *di
 }
 
 /* Read what is there now; a file that shrinks or grows meanwhile is told by its size. */
-static int layout_copy(const struct layout *layout, int fd, const struct descriptor *blob,
-		       struct sink *out, struct err *err)
+static int origin_layout_copy(const struct origin_layout *layout, int fd,
+			      const struct descriptor *blob, struct sink *out, struct err *err)
 {
 	auto_free char *chunk = malloc(ORIGIN_READ_SIZE);
 	uint64_t left = blob->size;
@@ -70,10 +70,10 @@ static int layout_copy(const struct layout *layout, int fd, const struct descrip
 	return 0;
 }
 
-static int layout_origin_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+static int origin_layout_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
 			      struct sink *out, struct err *err)
 {
-	const struct layout *layout = (const struct layout *)origin;
+	const struct origin_layout *layout = (const struct origin_layout *)origin;
 	char name[LAYOUT_BLOB_NAME_MAX];
 	auto_close int fd = -1;
 	uint64_t size;
@@ -86,12 +86,12 @@ static int layout_origin_blob(struct origin *origin, size_t lane, const struct d
 		return err_set(err, ERR_CORRUPT,
 			       "the layout's %s has %" PRIu64 " bytes, the manifest says %" PRIu64,
 			       name, size, blob->size);
-	return layout_copy(layout, fd, blob, out, err);
+	return origin_layout_copy(layout, fd, blob, out, err);
 }
 
-static void layout_origin_close(struct origin *origin)
+static void origin_layout_close(struct origin *origin)
 {
-	struct layout *layout = container_of(origin, struct layout, origin);
+	struct origin_layout *layout = container_of(origin, struct origin_layout, origin);
 
 	auto_close_release(&layout->dirfd);
 	json_decref(origin->names);
@@ -101,20 +101,20 @@ static void layout_origin_close(struct origin *origin)
 int origin_layout_open(const struct pull_spec *spec, const struct cancel *stop, struct origin **out,
 		       struct err *err)
 {
-	struct layout *layout = calloc(1, sizeof(*layout));
+	struct origin_layout *layout = calloc(1, sizeof(*layout));
 
 	if (!layout)
 		abort();
-	layout->origin = (struct origin){.resolve = layout_origin_resolve,
-					 .document = layout_origin_document,
-					 .blob = layout_origin_blob,
-					 .close = layout_origin_close};
+	layout->origin = (struct origin){.resolve = origin_layout_resolve,
+					 .document = origin_layout_document,
+					 .blob = origin_layout_blob,
+					 .close = origin_layout_close};
 	layout->reference = spec->reference;
 	layout->cancel = spec->cancel;
 	layout->stop = stop;
 	layout->dirfd = -1;
 	if (layout_open(spec->reference->path, &layout->dirfd, err) < 0) {
-		layout_origin_close(&layout->origin);
+		origin_layout_close(&layout->origin);
 		return -1;
 	}
 	*out = &layout->origin;

@@ -5,7 +5,7 @@
 #include "registry/pull.h"
 #include "registry/referrers_remote_priv.h"
 
-struct registry {
+struct origin_registry {
 	struct origin origin;
 	const struct reference *reference;
 	struct remote *remote;
@@ -14,7 +14,8 @@ struct registry {
 	struct digest got_digest;
 };
 
-static int registry_lane(struct registry *registry, size_t lane, struct http **out, struct err *err)
+static int origin_registry_lane(struct origin_registry *registry, size_t lane, struct http **out,
+				struct err *err)
 {
 	if (!registry->lanes[lane] &&
 	    remote_connect(registry->remote, &registry->lanes[lane], err) < 0)
@@ -23,9 +24,9 @@ static int registry_lane(struct registry *registry, size_t lane, struct http **o
 	return 0;
 }
 
-static int registry_resolve(struct origin *origin, struct digest *out, struct err *err)
+static int origin_registry_resolve(struct origin *origin, struct digest *out, struct err *err)
 {
-	struct registry *registry = container_of(origin, struct registry, origin);
+	struct origin_registry *registry = container_of(origin, struct origin_registry, origin);
 	char tag[REFERENCE_TEXT_MAX];
 	struct digest named;
 	struct http *http;
@@ -36,7 +37,7 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 		return 0;
 	}
 	(void)snprintf(tag, sizeof(tag), STR_FMT, STR_ARG(registry->reference->tag));
-	if (registry_lane(registry, 0, &http, err) < 0)
+	if (origin_registry_lane(registry, 0, &http, err) < 0)
 		return -1;
 	found = fetch_head(registry->remote, http, tag, &named, err);
 	if (found < 0)
@@ -52,17 +53,17 @@ static int registry_resolve(struct origin *origin, struct digest *out, struct er
 	return 0;
 }
 
-static int registry_document(struct origin *origin, const struct digest *digest, struct buf *out,
-			     struct err *err)
+static int origin_registry_document(struct origin *origin, const struct digest *digest,
+				    struct buf *out, struct err *err)
 {
-	struct registry *registry = container_of(origin, struct registry, origin);
+	struct origin_registry *registry = container_of(origin, struct origin_registry, origin);
 	char name[DIGEST_TEXT_MAX];
 	struct digest found;
 	struct http *http;
 
 	if (registry->got.len > 0 && digest_equal(digest, &registry->got_digest))
 		return buf_add(out, buf_str(&registry->got), err);
-	if (registry_lane(registry, 0, &http, err) < 0 ||
+	if (origin_registry_lane(registry, 0, &http, err) < 0 ||
 	    fetch_manifest(registry->remote, http, digest_format(digest, name), out, &found, err) <
 		    0)
 		return -1;
@@ -71,40 +72,41 @@ static int registry_document(struct origin *origin, const struct digest *digest,
 	return 0;
 }
 
-static int registry_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
-			 struct sink *out, struct err *err)
+static int origin_registry_blob(struct origin *origin, size_t lane, const struct descriptor *blob,
+				struct sink *out, struct err *err)
 {
-	struct registry *registry = container_of(origin, struct registry, origin);
+	struct origin_registry *registry = container_of(origin, struct origin_registry, origin);
 	struct http *http;
 
-	if (registry_lane(registry, lane, &http, err) < 0)
+	if (origin_registry_lane(registry, lane, &http, err) < 0)
 		return -1;
 	return fetch_blob(registry->remote, http, blob, out, err);
 }
 
-static int registry_referrers(struct origin *origin, const struct digest *subject,
-			      int (*fn)(void *ctx, const struct digest *digest, struct err *err),
-			      void *ctx, struct err *err)
+static int origin_registry_referrers(struct origin *origin, const struct digest *subject,
+				     int (*fn)(void *ctx, const struct digest *digest,
+					       struct err *err),
+				     void *ctx, struct err *err)
 {
-	struct registry *registry = container_of(origin, struct registry, origin);
+	struct origin_registry *registry = container_of(origin, struct origin_registry, origin);
 	struct http *http;
 
-	if (registry_lane(registry, 0, &http, err) < 0)
+	if (origin_registry_lane(registry, 0, &http, err) < 0)
 		return -1;
 	return referrers_remote_each(registry->remote, http, subject, fn, ctx, err);
 }
 
-static void registry_warn(void *ctx, struct str text)
+static void origin_registry_warn(void *ctx, struct str text)
 {
-	const struct registry *registry = ctx;
+	const struct origin_registry *registry = ctx;
 
 	if (registry->origin.warn)
 		registry->origin.warn(registry->origin.warn_ctx, text);
 }
 
-static void registry_close(struct origin *origin)
+static void origin_registry_close(struct origin *origin)
 {
-	struct registry *registry = container_of(origin, struct registry, origin);
+	struct origin_registry *registry = container_of(origin, struct origin_registry, origin);
 
 	for (size_t i = 0; i < LANES; i++)
 		http_close(registry->lanes[i]);
@@ -117,7 +119,7 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 			 struct origin **out, struct err *err)
 {
 	const struct reference *reference = spec->mirror ? spec->mirror : spec->reference;
-	struct registry *registry = calloc(1, sizeof(*registry));
+	struct origin_registry *registry = calloc(1, sizeof(*registry));
 	const struct remote_spec remote = {.host = reference->host,
 					   .path = reference->path,
 					   .source = spec->mirror ? spec->reference->host : STR(""),
@@ -126,22 +128,22 @@ int origin_registry_open(const struct pull_spec *spec, const struct cancel *stop
 					   .user = spec->user,
 					   .password = spec->password,
 					   .tries = spec->mirror ? PULL_MIRROR_TRIES : PULL_TRIES,
-					   .warn = registry_warn,
+					   .warn = origin_registry_warn,
 					   .warn_ctx = registry,
 					   .cancel = spec->cancel,
 					   .cancel_too = stop};
 
 	if (!registry)
 		abort();
-	registry->origin = (struct origin){.resolve = registry_resolve,
-					   .document = registry_document,
-					   .blob = registry_blob,
-					   .referrers = registry_referrers,
-					   .close = registry_close};
+	registry->origin = (struct origin){.resolve = origin_registry_resolve,
+					   .document = origin_registry_document,
+					   .blob = origin_registry_blob,
+					   .referrers = origin_registry_referrers,
+					   .close = origin_registry_close};
 	registry->reference = reference;
 	registry->got = BUF_INIT(MANIFEST_MAX);
 	if (remote_open(&remote, &registry->remote, err) < 0) {
-		registry_close(&registry->origin);
+		origin_registry_close(&registry->origin);
 		return -1;
 	}
 	*out = &registry->origin;

@@ -9,22 +9,22 @@
 #define PUSH_EVENT_MS 100 /* a person reads no faster */
 
 /* The blobs of one document, each once. */
-struct blob_work {
+struct push_work {
 	struct push *push;
 	struct descriptor *jobs;
 	size_t job_count;
 };
 
 /* A blob on its way, with an event now and then. */
-struct blob_teller {
+struct push_teller {
 	struct push *push;
 	const struct descriptor *blob;
 	int64_t told_ms;
 };
 
-static void blob_teller_hear(void *ctx, uint64_t done)
+static void push_teller_hear(void *ctx, uint64_t done)
 {
-	struct blob_teller *teller = ctx;
+	struct push_teller *teller = ctx;
 	int64_t now = clock_monotonic_ms();
 
 	if (now - teller->told_ms < PUSH_EVENT_MS)
@@ -36,12 +36,12 @@ static void blob_teller_hear(void *ctx, uint64_t done)
 static int push_send(struct push *push, struct http *http, const struct descriptor *blob,
 		     struct str session, struct err *err)
 {
-	struct blob_teller teller = {.push = push, .blob = blob};
+	struct push_teller teller = {.push = push, .blob = blob};
 	const struct upload_spec upload = {.store = push->store,
 					   .digest = blob->digest,
 					   .size = blob->size,
 					   .session = session,
-					   .progress = blob_teller_hear,
+					   .progress = push_teller_hear,
 					   .ctx = &teller};
 	struct blob_info info;
 	int found = blob_find(push->store, &blob->digest, &info, err);
@@ -79,9 +79,9 @@ static int push_blob(struct push *push, struct http *http, const struct descript
 	return push_send(push, http, blob, buf_str(&session), err);
 }
 
-static int blob_work_one(void *ctx, size_t lane, size_t job, struct err *err)
+static int push_work_one(void *ctx, size_t lane, size_t job, struct err *err)
 {
-	const struct blob_work *work = ctx;
+	const struct push_work *work = ctx;
 	const struct descriptor *blob = &work->jobs[job];
 	enum push_event_kind kind;
 	char name[DIGEST_TEXT_MAX];
@@ -95,7 +95,7 @@ static int blob_work_one(void *ctx, size_t lane, size_t job, struct err *err)
 	return 0;
 }
 
-static void blob_work_add(struct blob_work *work, const struct descriptor *blob)
+static void push_work_add(struct push_work *work, const struct descriptor *blob)
 {
 	for (size_t i = 0; i < work->job_count; i++) {
 		if (digest_equal(&work->jobs[i].digest, &blob->digest))
@@ -107,13 +107,13 @@ static void blob_work_add(struct blob_work *work, const struct descriptor *blob)
 int push_blobs(struct push *push, const struct closure *closure, struct err *err)
 {
 	auto_free struct descriptor *jobs = calloc(closure->count + 1, sizeof(*jobs));
-	struct blob_work work = {.push = push, .jobs = jobs};
+	struct push_work work = {.push = push, .jobs = jobs};
 
 	if (!jobs)
 		abort();
 	for (size_t i = 0; i < closure->count; i++) {
 		if (closure->items[i].kind == CLOSURE_BLOB)
-			blob_work_add(&work, &closure->items[i].what);
+			push_work_add(&work, &closure->items[i].what);
 	}
-	return lanes_run(blob_work_one, &work, work.job_count, &push->stop, err);
+	return lanes_run(push_work_one, &work, work.job_count, &push->stop, err);
 }

@@ -8,12 +8,13 @@
 #include "registry/push_priv.h"
 #include "registry/tag.h"
 
-struct source_search {
+struct push_search {
 	struct push *push;
 	size_t images;
 };
 
-static void sources_add(struct push_sources *sources, const struct digest *blob, struct str path)
+static void push_sources_add(struct push_sources *sources, const struct digest *blob,
+			     struct str path)
 {
 	if (sources->count == PUSH_SOURCE_BLOBS_MAX)
 		return; /* the others are sent */
@@ -21,8 +22,8 @@ static void sources_add(struct push_sources *sources, const struct digest *blob,
 	sources->at[sources->count++] = (struct push_source){*blob, str_dup(path)};
 }
 
-static const struct push_source *sources_find(const struct push_sources *sources,
-					      const struct digest *blob)
+static const struct push_source *push_sources_find(const struct push_sources *sources,
+						   const struct digest *blob)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		if (digest_equal(&sources->at[i].blob, blob))
@@ -32,7 +33,8 @@ static const struct push_source *sources_find(const struct push_sources *sources
 }
 
 /* The blobs of an image that was pulled; one that cannot be read is no source. */
-static void source_read(struct push *push, const struct digest *manifest, struct str path)
+static void push_sources_read_image(struct push *push, const struct digest *manifest,
+				    struct str path)
 {
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	auto_closure struct closure closure = {0};
@@ -43,14 +45,14 @@ static void source_read(struct push *push, const struct digest *manifest, struct
 		return;
 	for (size_t i = 0; i < closure.count; i++) {
 		if (closure.items[i].kind == CLOSURE_BLOB &&
-		    !sources_find(&push->sources, &closure.items[i].what.digest))
-			sources_add(&push->sources, &closure.items[i].what.digest, path);
+		    !push_sources_find(&push->sources, &closure.items[i].what.digest))
+			push_sources_add(&push->sources, &closure.items[i].what.digest, path);
 	}
 }
 
-static int source_consider(void *ctx, struct str text, const struct tag *tag, struct err *err)
+static int push_sources_consider(void *ctx, struct str text, const struct tag *tag, struct err *err)
 {
-	struct source_search *search = ctx;
+	struct push_search *search = ctx;
 	const struct reference *ours = search->push->spec->reference;
 	struct reference reference;
 
@@ -58,20 +60,21 @@ static int source_consider(void *ctx, struct str text, const struct tag *tag, st
 	    reference.kind != REFERENCE_REGISTRY || !str_equal(reference.host, ours->host) ||
 	    str_equal(reference.path, ours->path))
 		return 0;
-	source_read(search->push, &tag->manifest, reference.path);
+	push_sources_read_image(search->push, &tag->manifest, reference.path);
 	return ++search->images >= PUSH_SOURCES_MAX;
 }
 
-static int sources_read_locked(struct push *push, struct err *err) REQUIRES(push->sources.lock);
-static int sources_read_locked(struct push *push, struct err *err)
+static int push_sources_read_locked(struct push *push, struct err *err)
+	REQUIRES(push->sources.lock);
+static int push_sources_read_locked(struct push *push, struct err *err)
 {
-	struct source_search search = {.push = push};
+	struct push_search search = {.push = push};
 	AUTO(meta) struct meta *meta = NULL;
 
 	if (push->sources.read)
 		return 0;
 	if (meta_begin(push->store, META_READ, &meta, err) < 0 ||
-	    tag_each(meta, source_consider, &search, err) < 0)
+	    tag_each(meta, push_sources_consider, &search, err) < 0)
 		return -1;
 	push->sources.read = true;
 	return 0;
@@ -88,9 +91,9 @@ int push_find_source(struct push *push, const struct digest *blob, struct str *o
 		return 1;
 	}
 	lock_take(&push->sources.lock);
-	result = sources_read_locked(push, err);
+	result = push_sources_read_locked(push, err);
 	if (result == 0)
-		source = sources_find(&push->sources, blob);
+		source = push_sources_find(&push->sources, blob);
 	lock_drop(&push->sources.lock);
 	if (source)
 		*out = str_of(source->path);

@@ -24,7 +24,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool port_is_valid(struct str port)
+static bool reference_port_is_valid(struct str port)
 {
 	uint64_t number;
 
@@ -33,7 +33,7 @@ static bool port_is_valid(struct str port)
 }
 
 /* Letters, digits and inner dashes between single dots. */
-static bool host_name_is_valid(struct str name)
+static bool reference_host_name_is_valid(struct str name)
 {
 	char before = '.';
 
@@ -51,7 +51,7 @@ static bool host_name_is_valid(struct str name)
 }
 
 /* [2001:db8::1], with what follows in *rest. */
-static bool host_v6_is_valid(struct str host, struct str *rest)
+static bool reference_host_v6_is_valid(struct str host, struct str *rest)
 {
 	const char *end = memchr(host.ptr, ']', host.len);
 	size_t n = end ? (size_t)(end - host.ptr) : 0;
@@ -69,26 +69,26 @@ static bool host_v6_is_valid(struct str host, struct str *rest)
 	return true;
 }
 
-static bool host_is_valid(struct str host)
+static bool reference_host_is_valid(struct str host)
 {
 	struct str rest;
 	const char *colon;
 
 	if (host.len > 0 && host.ptr[0] == '[') {
-		if (!host_v6_is_valid(host, &rest))
+		if (!reference_host_v6_is_valid(host, &rest))
 			return false;
 	} else {
 		colon = memchr(host.ptr, ':', host.len);
 		rest = colon ? str_skip(host, (size_t)(colon - host.ptr))
 			     : (struct str){host.ptr + host.len, 0};
-		if (!host_name_is_valid((struct str){host.ptr, host.len - rest.len}))
+		if (!reference_host_name_is_valid((struct str){host.ptr, host.len - rest.len}))
 			return false;
 	}
-	return rest.len == 0 || (rest.ptr[0] == ':' && port_is_valid(str_skip(rest, 1)));
+	return rest.len == 0 || (rest.ptr[0] == ':' && reference_port_is_valid(str_skip(rest, 1)));
 }
 
 /* Docker's rule for "a/b": what looks like a host is one. */
-static bool looks_like_host(struct str part)
+static bool reference_looks_like_host(struct str part)
 {
 	if (str_equal(part, STR("localhost")) || (part.len > 0 && part.ptr[0] == '['))
 		return true;
@@ -143,7 +143,8 @@ static int reference_split(struct str text, struct reference_parts *out, struct 
 				       STR_ARG(parts.tag));
 	}
 	slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
-	if (slash && looks_like_host((struct str){text.ptr, (size_t)(slash - text.ptr)})) {
+	if (slash &&
+	    reference_looks_like_host((struct str){text.ptr, (size_t)(slash - text.ptr)})) {
 		parts.host = (struct str){text.ptr, (size_t)(slash - text.ptr)};
 		text = str_skip(text, parts.host.len + 1);
 	}
@@ -175,7 +176,7 @@ static int reference_check_path(struct str path, struct err *err)
 }
 
 /* Hosts have no case. */
-static bool host_is(struct str host, const char *name)
+static bool reference_host_is(struct str host, const char *name)
 {
 	return host.len == strlen(name) && strncasecmp(host.ptr, name, host.len) == 0;
 }
@@ -183,15 +184,16 @@ static bool host_is(struct str host, const char *name)
 /* Fill in what a familiar name leaves out: "debian" is docker.io/library/debian. */
 static void reference_complete(struct reference_parts *parts)
 {
-	if (parts->host.len == 0 || host_is(parts->host, "index.docker.io"))
+	if (parts->host.len == 0 || reference_host_is(parts->host, "index.docker.io"))
 		parts->host = STR("docker.io");
-	if (host_is(parts->host, "docker.io") && !memchr(parts->path.ptr, '/', parts->path.len))
+	if (reference_host_is(parts->host, "docker.io") &&
+	    !memchr(parts->path.ptr, '/', parts->path.len))
 		parts->prefix = STR("library/");
 	if (parts->tag.len == 0 && parts->digest.len == 0)
 		parts->tag = STR("latest");
 }
 
-static void lower_case(char *text, size_t len)
+static void reference_lower_case(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		if (is_upper(text[i]))
@@ -205,7 +207,7 @@ static void reference_fill(const struct reference_parts *parts, struct reference
 
 	*out = (struct reference){.kind = parts->kind};
 	out->host = reference_keep(out, &used, parts->host);
-	lower_case(out->storage, used);
+	reference_lower_case(out->storage, used);
 	out->path = reference_keep(out, &used, parts->prefix);
 	out->path.len += reference_keep(out, &used, parts->path).len;
 	out->tag = reference_keep(out, &used, parts->tag);
@@ -219,7 +221,7 @@ static int reference_parse_registry(struct str text, struct reference *out, stru
 
 	if (reference_split(text, &parts, err) < 0)
 		return -1;
-	if (parts.host.len > 0 && !host_is_valid(parts.host))
+	if (parts.host.len > 0 && !reference_host_is_valid(parts.host))
 		return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is not a registry's host name",
 			       STR_ARG(parts.host));
 	if (reference_check_path(parts.path, err) < 0 ||

@@ -49,8 +49,8 @@ static int token_refused(long status, enum token_proof proof, struct err *err)
 }
 
 /* The question's own query becomes the form's first part. */
-static int form_make(const struct token_question *question, struct str query, struct buf *out,
-		     struct err *err)
+static int token_make_form(const struct token_question *question, struct str query, struct buf *out,
+			   struct err *err)
 {
 	if (buf_addf(out, err, STR_FMT "&client_id=hearth&grant_type=refresh_token&refresh_token=",
 		     STR_ARG(query)) < 0)
@@ -135,7 +135,7 @@ static int token_post(const struct token_question *question, struct http *http, 
 	long status;
 
 	(void)str_cut(&query, '?', &bare);
-	if (form_make(question, query, &form, err) < 0 || buf_add(&where, bare, err) < 0)
+	if (token_make_form(question, query, &form, err) < 0 || buf_add(&where, bare, err) < 0)
 		return -1;
 	text_body_init(&body, buf_str(&form));
 	request.url = where.ptr;

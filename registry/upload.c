@@ -82,7 +82,7 @@ struct upload {
 };
 
 /* Without the scheme, as some write it; the registry's own host comes first. */
-static bool location_is_bare(const struct url *registry, struct str text)
+static bool upload_location_is_bare(const struct url *registry, struct str text)
 {
 	size_t len = strlen(registry->host);
 
@@ -95,7 +95,7 @@ static bool location_is_bare(const struct url *registry, struct str text)
  * speak HTTPS with it, or leaves out its port. Both are corrected, since they
  * mean the server that we talk to.
  */
-static bool location_is_ours(const struct url *registry, const struct url *url)
+static bool upload_location_is_ours(const struct url *registry, const struct url *url)
 {
 	const unsigned usual = url->secure ? 443 : 80;
 
@@ -107,7 +107,7 @@ static bool location_is_ours(const struct url *registry, const struct url *url)
 }
 
 /* What follows the host of an absolute URL. */
-static struct str location_path(const char *url)
+static struct str upload_location_path(const char *url)
 {
 	const char *host = strstr(url, "://");
 	const char *path = host ? strchr(host + 3, '/') : NULL;
@@ -126,15 +126,15 @@ static int upload_locate(const struct remote *remote, const struct http_reply *r
 	buf_clear(out);
 	if (remote_base(remote, &base, err) < 0 || url_parse(base.ptr, &registry, err) < 0)
 		return -1;
-	if (location_is_bare(&registry, text))
+	if (upload_location_is_bare(&registry, text))
 		return buf_addf(out, err, "%s://" STR_FMT, registry.secure ? "https" : "http",
 				STR_ARG(text));
 	if (!response->location[0])
 		return err_set(err, ERR_REMOTE, "the registry does not say where to upload to");
 	if (url_parse(response->location, &url, err) < 0)
 		return -1;
-	if (location_is_ours(&registry, &url))
-		return url_join(base.ptr, location_path(response->location), out, err);
+	if (upload_location_is_ours(&registry, &url))
+		return url_join(base.ptr, upload_location_path(response->location), out, err);
 	return buf_add(out, str_of(response->location), err);
 }
 

@@ -51,7 +51,7 @@ bool url_same_origin(const struct url *a, const struct url *b)
 }
 
 /* The address in network order, four or sixteen bytes; 0 for a name. */
-static size_t host_address(const char *host, unsigned char out[static 16])
+static size_t url_host_bytes(const char *host, unsigned char out[static 16])
 {
 	char bare[URL_HOST_MAX];
 	size_t len = strlen(host);
@@ -76,14 +76,14 @@ bool url_host_is_address(const char *host)
 {
 	unsigned char address[16];
 
-	return host_address(host, address) > 0;
+	return url_host_bytes(host, address) > 0;
 }
 
 bool url_host_is_loopback(const char *host)
 {
 	static const unsigned char one[16] = {[15] = 1};
 	unsigned char address[16];
-	size_t len = host_address(host, address);
+	size_t len = url_host_bytes(host, address);
 
 	if (len == 0)
 		return strcasecmp(host, "localhost") == 0;
@@ -100,7 +100,7 @@ static bool v4_is_private(const unsigned char *a)
 bool url_host_is_link_local(const char *host)
 {
 	unsigned char address[16];
-	size_t len = host_address(host, address);
+	size_t len = url_host_bytes(host, address);
 
 	if (len == 4)
 		return address[0] == 169 && address[1] == 254;
@@ -110,7 +110,7 @@ bool url_host_is_link_local(const char *host)
 bool url_host_is_private(const char *host)
 {
 	unsigned char address[16];
-	size_t len = host_address(host, address);
+	size_t len = url_host_bytes(host, address);
 
 	if (url_host_is_loopback(host))
 		return true;
@@ -122,12 +122,12 @@ bool url_host_is_private(const char *host)
 }
 
 /* 0.0.0.0 and :: are this machine, too, and so is every name of localhost's. */
-static bool host_leads_home(const char *host)
+static bool url_host_leads_home(const char *host)
 {
 	static const unsigned char none[16];
 	static const char *const ends[] = {"localhost.", ".localhost", ".localhost."};
 	unsigned char address[16];
-	size_t len = host_address(host, address);
+	size_t len = url_host_bytes(host, address);
 	size_t host_len = strlen(host);
 
 	if (url_host_is_loopback(host))
@@ -145,7 +145,7 @@ static bool host_leads_home(const char *host)
 
 enum url_nearness url_host_nearness(const char *host)
 {
-	if (host_leads_home(host))
+	if (url_host_leads_home(host))
 		return URL_HOME;
 	return url_host_is_private(host) ? URL_PRIVATE : URL_PUBLIC;
 }
