@@ -65,7 +65,9 @@ static void mirror_print(const json_t *list)
 	int width = (int)strlen("UPSTREAM");
 
 	if (json_array_size(list) == 0) {
-		(void)fputs("no upstream is configured: see mirror.upstreams\n", stderr);
+		(void)fputs("no upstream is configured: the daemon's configuration names them as "
+			    "mirror.upstreams\n",
+			    stderr);
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(list); i++)

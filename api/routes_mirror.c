@@ -37,7 +37,8 @@ static int mirror_warm_run(struct call *call, struct err *err)
 
 	if (!mirror)
 		return err_set(err, ERR_UNSUPPORTED,
-			       "no upstream is configured: see mirror.upstreams");
+			       "no upstream is configured: the daemon's configuration names them "
+			       "as mirror.upstreams");
 	if (json_need_string(call->args, "", "reference", &reference, err) < 0 ||
 	    mirror_read_platform(call, &spec, err) < 0 ||
 	    mirror_warm(mirror, reference, &spec, &warmed, err) < 0)
