@@ -42,15 +42,16 @@ struct holding {
 	struct str repository;
 	int64_t now_ms;
 	bool release;
-	struct digest_set seen;           /* by their sha256 */
-	struct holding_document *waiting; /* owned */
+	struct digest_set seen[DIGEST_SHA512 + 1]; /* by their sha256, for each kind of name */
+	struct holding_document *waiting;          /* owned */
 	size_t count;
 	size_t total;
 };
 
 static void holding_done(struct holding *holding)
 {
-	digest_set_done(&holding->seen);
+	for (size_t i = 0; i < sizeof(holding->seen) / sizeof(holding->seen[0]); i++)
+		digest_set_done(&holding->seen[i]);
 	free(holding->waiting);
 }
 
@@ -75,7 +76,7 @@ static int holding_await(struct holding *holding, const struct digest *digest, s
 	return 0;
 }
 
-/* 1 an item of what the store has and was not seen before; 0, -1. */
+/* 1 an item of what the store has and was not seen before by this name; 0, -1. */
 static int holding_look(struct holding *holding, const struct digest *digest,
 			struct repository_item *out, struct err *err)
 {
@@ -90,7 +91,8 @@ static int holding_look(struct holding *holding, const struct digest *digest,
 					.size = info.size,
 					.at_ms = holding->now_ms};
 	found = blob_find_id(store, digest, &out->blob, err);
-	return found == 1 ? digest_set_add(&holding->seen, &out->blob, err) : found;
+	return found == 1 ? digest_set_add(&holding->seen[digest->algorithm], &out->blob, err)
+			  : found;
 }
 
 static int holding_keep(struct holding *holding, const struct repository_item *item,

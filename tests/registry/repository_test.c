@@ -436,6 +436,28 @@ static void a_removed_image_is_released_whole(void **state)
 	assert_int_equal(got.source, REPOSITORY_BAKED);
 }
 
+static void a_blob_is_held_by_each_name_that_an_image_has_for_it(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct stock config = stock_put(fixture->store, CONFIG, DIGEST_SHA256);
+	struct stock layer = stock_put(fixture->store, "layer", DIGEST_SHA256);
+	struct stock longer = stock_put(fixture->store, "layer", DIGEST_SHA512);
+	struct stock manifest;
+	char text[2048];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"schemaVersion\":2,\"mediaType\":\"" MEDIA_OCI_MANIFEST
+		       "\",\"config\":%s,\"layers\":[%s,%s,%s]}",
+		       stock_descriptor(&config, MEDIA_OCI_CONFIG),
+		       stock_descriptor(&layer, MEDIA_OCI_LAYER_TAR),
+		       stock_descriptor(&longer, MEDIA_OCI_LAYER_TAR),
+		       stock_descriptor(&layer, MEDIA_OCI_LAYER_TAR));
+	manifest = stock_put(fixture->store, text, DIGEST_SHA256);
+	tag_as(fixture->store, STR("localhost/a:1"), &manifest);
+	assert_true(holds(fixture->store, STR("a"), REPOSITORY_BLOB, &layer.digest));
+	assert_true(holds(fixture->store, STR("a"), REPOSITORY_BLOB, &longer.digest));
+}
+
 static void names_of_ours_are_split(void **state)
 {
 	static const char *const others[] = {"docker.io/library/a:1", "localhost:80/a:1",
@@ -467,6 +489,7 @@ int main(void)
 		TEST(an_old_stores_tags_are_adopted),
 		TEST(many_tags_are_adopted_in_turn),
 		TEST(a_removed_image_is_released_whole),
+		TEST(a_blob_is_held_by_each_name_that_an_image_has_for_it),
 		cmocka_unit_test(names_of_ours_are_split),
 	};
 
