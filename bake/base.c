@@ -271,9 +271,24 @@ static int base_pull_digest(const struct base_search *search, const struct diges
 	return base_pull(search->options, search->asker, &request, err);
 }
 
+/* Have an image of the store unpacked by a pull, which asks nobody for what is here. */
+static int base_prove(const struct base_search *search, const struct digest *digest,
+		      struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(REFERENCE_TEXT_MAX);
+	struct base_request request = {.unnamed = true, .platform = *search->platform};
+
+	if (search->reference->kind == REFERENCE_REGISTRY)
+		return base_pull_digest(search, digest, false, err);
+	if (reference_format(search->reference, &text, err) < 0)
+		return -1;
+	request.reference = buf_str(&text);
+	return base_pull(search->options, search->asker, &request, err);
+}
+
 /*
- * Load an image of the store. Where that depends on what nobody has unpacked
- * here, a pull does that; of what is all here it asks nobody.
+ * Load an image of the store. One that was pushed, say, nobody has unpacked: it
+ * may claim any layers, and every key of its steps would follow from that.
  */
 static int base_load_known(const struct base_search *search, const struct digest *digest,
 			   struct state *out, struct err *err)
@@ -283,11 +298,9 @@ static int base_load_known(const struct base_search *search, const struct digest
 
 	if (base_load(store, digest, out, err) == 0)
 		return 0;
-	if (err->kind != ERR_UNAVAILABLE || search->options->held_only ||
-	    search->reference->kind != REFERENCE_REGISTRY)
+	if (err->kind != ERR_UNAVAILABLE || search->options->held_only)
 		return -1;
-	if ((lease && lease_add(lease, digest, err) < 0) ||
-	    base_pull_digest(search, digest, false, err) < 0)
+	if ((lease && lease_add(lease, digest, err) < 0) || base_prove(search, digest, err) < 0)
 		return -1;
 	return base_load(store, digest, out, err);
 }

@@ -25,6 +25,7 @@
 #include "layers/diff.h"
 #include "layers/draft.h"
 #include "layers/lease.h"
+#include "layers/proof.h"
 #include "layers/step.h"
 #include "layers/variant.h"
 #include "sandbox/machine.h"
@@ -308,6 +309,14 @@ static int work_put_variant(const struct step_work *work, struct meta *meta, str
 	return variant_put(meta, &made->diff_id, work->task.codec, &variant, err);
 }
 
+/* Who bakes on this layer, or pulls it again, need not read it to know what it is. */
+static int work_put_proof(const struct step_work *work, struct meta *meta, struct err *err)
+{
+	const struct layer_info *made = &work->diff.info;
+
+	return work->diff.empty ? 0 : proof_put(meta, &made->blob, &made->diff_id, err);
+}
+
 static int work_put_record(struct step_work *work, struct meta *meta, struct err *err)
 {
 	if (work->task.draft)
@@ -332,7 +341,8 @@ static int work_commit(struct step_work *work, int dirfd, const char *name, stru
 	if (wanted < 0 || (wanted == 1 && hold < 0))
 		return -1;
 	if (meta_begin(work->store, META_WRITE, &meta, err) < 0 ||
-	    work_put_record(work, meta, err) < 0 || work_put_variant(work, meta, err) < 0)
+	    work_put_proof(work, meta, err) < 0 || work_put_record(work, meta, err) < 0 ||
+	    work_put_variant(work, meta, err) < 0)
 		return -1;
 	if (wanted == 1 && digest_equal(&record->diff_id, &work->diff.info.diff_id) &&
 	    tree_record(meta, work->store, &record->diff_id, err) < 0)

@@ -43,9 +43,8 @@ static int trees_make_all(struct store *store, const struct task_layer *layers, 
 			.cancel = cancel,
 			.limits.max_bytes = UINT64_MAX, /* it was small enough when it came */
 		};
-		int found = tree_find(store, &layers[i].diff_id, err);
 
-		if (found < 0 || (found == 0 && receive_unpack_stored(store, &spec, err) < 0))
+		if (receive_have_tree(store, &spec, err) < 0)
 			return err_ctx(err, "layer %zu", i + 1);
 	}
 	return 0;

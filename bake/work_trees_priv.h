@@ -15,6 +15,9 @@
 int work_trees_hold(struct store *store, const struct task *task, struct lease **out,
 		    struct err *err) MUST_CHECK;
 
-/* Trees are a cache: make again what is missing. */
+/*
+ * Trees are a cache: make again what is missing. ERR_CORRUPT for a layer whose
+ * blob is another tar than its diff id says, whatever tree there is by that name.
+ */
 int work_trees_make(struct store *store, const struct task *task, const struct cancel *cancel,
 		    struct err *err) MUST_CHECK;

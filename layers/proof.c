@@ -29,6 +29,33 @@ int proof_find(struct meta *meta, const struct digest *blob, enum digest_algorit
 	return digest_json_need(record, key, proof_members[algorithm], out, err) < 0 ? -1 : 1;
 }
 
+int proof_compare(const struct digest *tar, const struct digest *claimed, struct err *err)
+{
+	char have[DIGEST_TEXT_MAX];
+	char want[DIGEST_TEXT_MAX];
+
+	if (digest_equal(tar, claimed))
+		return 0;
+	return err_set(err, ERR_CORRUPT, "its tar is %s, the image's config says %s",
+		       digest_format(tar, have), digest_format(claimed, want));
+}
+
+int proof_check(struct meta *meta, const struct digest *blob, const struct digest *claimed,
+		struct digest *out, struct err *err)
+{
+	struct digest known;
+	int found = proof_find(meta, blob, claimed->algorithm, &known, err);
+
+	if (found != 1)
+		return found;
+	if (proof_compare(&known, claimed, err) < 0)
+		return -1;
+	if (claimed->algorithm != DIGEST_SHA256)
+		return proof_find(meta, blob, DIGEST_SHA256, out, err);
+	*out = known;
+	return 1;
+}
+
 int proof_put(struct meta *meta, const struct digest *blob, const struct digest *diff_id,
 	      struct err *err)
 {

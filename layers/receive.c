@@ -238,18 +238,6 @@ int receive_write(struct receive *receive, struct str bytes, struct err *err)
 	return inflate->write(inflate, bytes, err);
 }
 
-static int receive_compare(const struct receive_spec *spec, const struct digest *found,
-			   struct err *err)
-{
-	char want[DIGEST_TEXT_MAX];
-	char have[DIGEST_TEXT_MAX];
-
-	if (digest_equal(found, &spec->diff_id))
-		return 0;
-	return err_set(err, ERR_CORRUPT, "its tar is %s, the image's config says %s",
-		       digest_format(found, have), digest_format(&spec->diff_id, want));
-}
-
 static int receive_check_diff_id(struct receive *receive, struct err *err)
 {
 	struct digest found;
@@ -258,22 +246,7 @@ static int receive_check_diff_id(struct receive *receive, struct err *err)
 	found = receive->diff_id;
 	if (receive->other.md)
 		hasher_final(&receive->other, &found);
-	return receive_compare(&receive->spec, &found, err);
-}
-
-int receive_is_proven(struct store *store, const struct receive_spec *spec, struct digest *out,
-		      struct err *err)
-{
-	AUTO(meta) struct meta *meta = NULL;
-	struct digest found;
-	int known;
-
-	if (meta_begin(store, META_READ, &meta, err) < 0)
-		return -1;
-	known = proof_find(meta, &spec->blob, spec->diff_id.algorithm, &found, err);
-	if (known == 1 && receive_compare(spec, &found, err) < 0)
-		return -1;
-	return known == 1 ? proof_find(meta, &spec->blob, DIGEST_SHA256, out, err) : known;
+	return proof_compare(&found, &receive->spec.diff_id, err);
 }
 
 /* All is verified: record the tree, if we made it, and the blob's diff id. */
@@ -414,4 +387,25 @@ int receive_unpack_stored(struct store *store, const struct receive_spec *spec, 
 	if (receive_read_stored(receive, err) < 0)
 		return -1;
 	return receive_record(receive, err);
+}
+
+/* 1 and the tree's name, 0 nobody has looked, -1. */
+static int receive_find_proof(struct store *store, const struct receive_spec *spec,
+			      struct digest *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	return proof_check(meta, &spec->blob, &spec->diff_id, out, err);
+}
+
+int receive_have_tree(struct store *store, const struct receive_spec *spec, struct err *err)
+{
+	struct digest tree;
+	int found = receive_find_proof(store, spec, &tree, err);
+
+	if (found == 1)
+		found = tree_find(store, &tree, err);
+	return found == 0 ? receive_unpack_stored(store, spec, err) : found < 0 ? -1 : 0;
 }

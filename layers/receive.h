@@ -56,19 +56,19 @@ bool receive_is_swollen(const struct receive_report *report);
 void receive_close(struct receive *receive);
 
 /*
- * Whether the blob, by its sha256, is known to inflate to the tar of diff_id: 1
- * it is, and *out the tar's sha256; 0 nobody has looked; -1 with ERR_CORRUPT
- * when it inflates to another.
- */
-int receive_is_proven(struct store *store, const struct receive_spec *spec, struct digest *out,
-		      struct err *err) MUST_CHECK;
-
-/*
  * Make the tree of a layer whose blob is in the store already (it was lost, or
  * never made). Where there is a tree the blob is read all the same, to prove
  * that the two belong together.
  */
 int receive_unpack_stored(struct store *store, const struct receive_spec *spec, struct err *err)
+	MUST_CHECK;
+
+/*
+ * See to it that a stored layer, by its blob's sha256, has its tree: that one is
+ * there, and is known to be this blob's (proof.h), or it is made. ERR_CORRUPT
+ * where the blob inflates to another tar.
+ */
+int receive_have_tree(struct store *store, const struct receive_spec *spec, struct err *err)
 	MUST_CHECK;
 
 DEFINE_AUTO(receive, struct receive *, receive_close);

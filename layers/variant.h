@@ -8,6 +8,9 @@
  * codec, so its variant is the very blob that a step would have made directly.
  *
  * A record may outlive its blob for a while; it is a miss then.
+ *
+ * To know a tar's name is not to have the tar: who finds a variant by a diff id
+ * has that from a record of ours, or from a proof (proof.h).
  */
 #pragma once
 
@@ -41,7 +44,7 @@ int variant_sweep(struct store *store, struct err *err) MUST_CHECK;
 /* A layer that the store has. */
 struct variant_source {
 	struct digest blob;
-	struct digest diff_id;       /* of a sha512 no variant is found again */
+	struct digest diff_id;       /* as somebody says; nothing is found by it unproven */
 	uint64_t size;               /* bytes of the blob */
 	uint64_t max_bytes;          /* of the tar: more is ERR_LIMIT */
 	const struct cancel *cancel; /* NULL for none */

@@ -2,6 +2,7 @@
 /* variant_make.c - a layer read in one codec and written in the other. */
 #include "layers/inflate_priv.h"
 #include "layers/layer.h"
+#include "layers/proof.h"
 #include "layers/variant.h"
 
 /* From a layer's reader to a layer's writer. */
@@ -47,20 +48,6 @@ static int variant_look(struct store *store, const struct digest *blob, struct v
 	return 0;
 }
 
-static int variant_check(const struct variant_source *source, const struct digest *found,
-			 struct err *err)
-{
-	char blob[DIGEST_TEXT_MAX];
-	char want[DIGEST_TEXT_MAX];
-	char have[DIGEST_TEXT_MAX];
-
-	if (digest_equal(&source->diff_id, found))
-		return 0;
-	return err_set(err, ERR_CORRUPT, "blob %s: its tar is %s, the image's config says %s",
-		       digest_format(&source->blob, blob), digest_format(found, have),
-		       digest_format(&source->diff_id, want));
-}
-
 /* All of the layer through the pipe, whose tar is the one of the diff id. */
 static int variant_pump(struct store *store, const struct variant_source *source,
 			struct variant_pipe *pipe, struct layer_info *out, struct err *err)
@@ -73,7 +60,25 @@ static int variant_pump(struct store *store, const struct variant_source *source
 	found = out->diff_id;
 	if (pipe->other.md)
 		hasher_final(&pipe->other, &found);
-	return variant_check(source, &found, err);
+	return proof_compare(&found, &source->diff_id, err);
+}
+
+/* What this conversion has shown, and what it made. */
+static int variant_record(struct store *store, const struct variant_source *source,
+			  enum layer_codec codec, const struct layer_info *made, struct err *err)
+{
+	const struct variant variant = {made->blob, made->blob_size};
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest blob;
+
+	if (blob_find_id(store, &source->blob, &blob, err) < 0 ||
+	    meta_begin(store, META_WRITE, &meta, err) < 0 ||
+	    proof_put(meta, &blob, &made->diff_id, err) < 0 ||
+	    proof_put(meta, &blob, &source->diff_id, err) < 0 ||
+	    proof_put(meta, &made->blob, &made->diff_id, err) < 0 ||
+	    variant_put(meta, &made->diff_id, codec, &variant, err) < 0)
+		return -1;
+	return meta_commit(steal_ptr(&meta), err);
 }
 
 static int variant_convert(struct store *store, const struct variant_source *source, bool frames,
@@ -81,9 +86,7 @@ static int variant_convert(struct store *store, const struct variant_source *sou
 {
 	AUTO(layer_writer) struct layer_writer *writer = NULL;
 	struct variant_pipe pipe = {{variant_pass}, .cancel = source->cancel, .frames = frames};
-	AUTO(meta) struct meta *meta = NULL;
 	struct layer_info info;
-	struct variant variant;
 	int result;
 
 	if (layer_writer_open(store, codec, &writer, err) < 0)
@@ -93,23 +96,34 @@ static int variant_convert(struct store *store, const struct variant_source *sou
 		hasher_init_as(&pipe.other, source->diff_id.algorithm);
 	result = variant_pump(store, source, &pipe, &info, err);
 	hasher_done(&pipe.other);
-	if (result < 0)
+	if (result < 0 || variant_record(store, source, codec, &info, err) < 0)
 		return -1;
-	variant = (struct variant){info.blob, info.blob_size};
-	if (meta_begin(store, META_WRITE, &meta, err) < 0 ||
-	    variant_put(meta, &info.diff_id, codec, &variant, err) < 0 ||
-	    meta_commit(steal_ptr(&meta), err) < 0)
-		return -1;
-	*out = variant;
+	*out = (struct variant){info.blob, info.blob_size};
 	return 0;
+}
+
+/* One that is remembered, of a layer that is known to be the tar: 1, 0, -1. */
+static int variant_find_proven(struct store *store, const struct variant_source *source,
+			       enum layer_codec codec, struct variant *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest blob;
+	struct digest tar;
+	int found = blob_find_id(store, &source->blob, &blob, err);
+
+	if (found <= 0)
+		return found;
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	found = proof_check(meta, &blob, &source->diff_id, &tar, err);
+	return found == 1 ? variant_find(store, meta, &tar, codec, out, err) : found;
 }
 
 int variant_make(struct store *store, const struct variant_source *source, enum layer_codec codec,
 		 struct variant *out, struct err *err)
 {
-	AUTO(meta) struct meta *meta = NULL;
 	struct variant_look look;
-	int found = 0;
+	int found;
 
 	if (variant_look(store, &source->blob, &look, err) < 0)
 		return -1;
@@ -117,11 +131,7 @@ int variant_make(struct store *store, const struct variant_source *source, enum 
 		*out = (struct variant){source->blob, source->size};
 		return 0;
 	}
-	if (meta_begin(store, META_READ, &meta, err) < 0)
-		return -1;
-	if (source->diff_id.algorithm == DIGEST_SHA256)
-		found = variant_find(store, meta, &source->diff_id, codec, out, err);
-	meta_abort(steal_ptr(&meta)); /* converting waits for disks */
+	found = variant_find_proven(store, source, codec, out, err);
 	if (found != 0)
 		return found < 0 ? -1 : 0;
 	return variant_convert(store, source, look.frames, codec, out, err);

@@ -32,35 +32,23 @@ int local_names_take(struct store *store, struct manifest *manifest, struct err 
 	return 0;
 }
 
-/* The sha256 of the tar that a blob is known to inflate to, and that has this name. */
+/* What a config calls a layer's tar becomes its sha256, if it is that layer's. */
 static int local_names_one_tar(struct meta *meta, const struct digest *blob, struct digest *name,
 			       struct err *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	struct digest known;
-	int found = proof_find(meta, blob, name->algorithm, &known, err);
+	struct digest tar;
+	int found = proof_check(meta, blob, name, &tar, err);
 
 	if (found == 0)
 		return err_set(err, ERR_UNAVAILABLE,
-			       "the image's config names the tar of layer %s by a sha512, and it "
-			       "was never unpacked here: pull the image again",
+			       "layer %s was never unpacked here, so nobody knows whether it is "
+			       "what the image's config says; a bake on the image looks",
 			       digest_format(blob, text));
 	if (found < 0)
-		return -1;
-	if (!digest_equal(&known, name))
-		return err_set(err, ERR_CORRUPT,
-			       "layer %s: its tar is not the one that the image's config names",
-			       digest_format(blob, text));
-	return proof_find(meta, blob, DIGEST_SHA256, name, err) < 0 ? -1 : 0;
-}
-
-static bool local_names_have(const struct image_config *config)
-{
-	for (size_t i = 0; i < config->diff_id_count; i++) {
-		if (config->diff_ids[i].algorithm != DIGEST_SHA256)
-			return false;
-	}
-	return true;
+		return err_ctx(err, "layer %s", digest_format(blob, text));
+	*name = tar;
+	return 0;
 }
 
 int local_names_take_diff_ids(struct store *store, const struct manifest *manifest,
@@ -70,8 +58,6 @@ int local_names_take_diff_ids(struct store *store, const struct manifest *manife
 	AUTO(meta) struct meta *meta = NULL;
 	char text[DIGEST_TEXT_MAX];
 
-	if (local_names_have(config))
-		return 0;
 	if (config->diff_id_count != manifest->layer_count)
 		return err_set(err, ERR_CORRUPT, "the manifest has %zu layers and the config %zu",
 			       manifest->layer_count, config->diff_id_count);
@@ -79,12 +65,13 @@ int local_names_take_diff_ids(struct store *store, const struct manifest *manife
 		return -1;
 	for (size_t i = 0; i < config->diff_id_count; i++) {
 		struct digest *diff_id = &config->diff_ids[i];
+		bool renamed = diff_id->algorithm != DIGEST_SHA256;
 
-		if (diff_id->algorithm == DIGEST_SHA256)
-			continue;
 		if (local_names_one_tar(meta, &manifest->layers[i].digest, diff_id, err) < 0)
 			return -1;
-		(void)json_array_set_new(list, i, json_string(digest_format(diff_id, text)));
+		if (renamed)
+			(void)json_array_set_new(list, i,
+						 json_string(digest_format(diff_id, text)));
 	}
 	return 0;
 }

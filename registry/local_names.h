@@ -3,12 +3,13 @@
  * local_names.h - what the store calls the parts of an image.
  *
  * A manifest may name its config and its layers by sha512, and the store finds
- * them so; and a config the tars of its layers, which whoever unpacked them has
- * checked (layers/proof.h). But records, leases and trees know a thing by its
- * sha256 alone. Who builds on an image, instead of handing it on as it is,
- * takes these names.
+ * them so; and a config the tars of its layers. But records, leases and trees
+ * know a thing by its sha256 alone. Who builds on an image, instead of handing
+ * it on as it is, takes these names.
  *
- * Nothing is looked up where all are named by sha256.
+ * What a config says of its layers is a stranger's word: an image that was
+ * pushed, or pulled for another platform, was never unpacked. So it is taken only
+ * of layers that were (layers/proof.h).
  */
 #pragma once
 
@@ -19,8 +20,9 @@
 int local_names_take(struct store *store, struct manifest *manifest, struct err *err) MUST_CHECK;
 
 /*
- * Then the diff ids, in the config's document, too. ERR_UNAVAILABLE for a
- * layer that was never unpacked here, ERR_CORRUPT for one that is another tar.
+ * Then check the diff ids, and rename them, in the config's document, too.
+ * ERR_UNAVAILABLE for a layer that was never unpacked here, ERR_CORRUPT for one
+ * that is another tar.
  */
 int local_names_take_diff_ids(struct store *store, const struct manifest *manifest,
 			      struct image_config *config, struct err *err) MUST_CHECK;

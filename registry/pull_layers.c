@@ -90,12 +90,7 @@ static int pull_layer_fetch(struct pull *pull, size_t lane, const struct receive
 static int pull_layer_held(struct pull *pull, const struct receive_spec *spec,
 			   const struct descriptor *blob, struct err *err)
 {
-	struct digest tree;
-	int held = receive_is_proven(pull->store, spec, &tree, err);
-
-	if (held == 1)
-		held = tree_find(pull->store, &tree, err);
-	if (held < 0 || (held == 0 && receive_unpack_stored(pull->store, spec, err) < 0))
+	if (receive_have_tree(pull->store, spec, err) < 0)
 		return -1;
 	pull_tell(pull, PULL_LAYER_HELD, blob, blob->size);
 	return 0;

@@ -92,6 +92,38 @@ same "and takes it along" "$(about pushed/a)" "$signature"
 same "what was pushed has a variant, too" \
 	"$(curl -fsS -u "any:$token" "$url/v2/acme/a/manifests/1-gzip" | jq -r '.layers[].mediaType' | sort -u)" application/vnd.oci.image.layer.v1.tar+gzip
 
+# Whoever pushes an image may claim another layer's diff id in its config: that gives him nothing of that layer.
+mkdir "$work/files"
+echo hidden >"$work/files/hidden"
+echo mine >"$work/files/mine"
+bake <(jq -n '{base: "scratch", steps: ["COPY hidden /hidden"]}') --context "$work/files" --tag localhost/private/a:1 >/dev/null
+hidden=$(fetch private/a/manifests/1-gzip | jq -r '.layers[0].digest')
+fetch private/a/manifests/1 >"$work/private"
+fetch "private/a/blobs/$(jq -r .config.digest "$work/private")" >"$work/claim"
+tar -C "$work/files" -c mine | zstd -q >"$work/own"
+for part in claim own; do
+	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/$part" \
+		"$url/v2/thief/a/blobs/uploads/?digest=sha256:$(sha256sum <"$work/$part" | cut -d' ' -f1)"
+done
+jq -jc --arg own "sha256:$(sha256sum <"$work/own" | cut -d' ' -f1)" --argjson size "$(stat -c %s "$work/own")" \
+	'.layers[0] += {digest: $own, size: $size}' "$work/private" >"$work/stolen"
+put thief/a/manifests/1 "$work/stolen"
+code() { ask "$1" | tail -n 1; }
+lies="layer sha256:[0-9a-f]+: its tar is sha256:[0-9a-f]+, the image's config says"
+thief=localhost/thief/a:1
+gives_nothing() # SENTENCE BASE STEP
+{
+	refused "$1" 65 "$lies" hearth bake <(jq -n --arg base "$2" --arg step "$3" '{base: $base, steps: [$step]}') --context "$work/files"
+}
+holds "what was baked here nobody has to look at again" \
+	"$(hearth bake <(jq -n '{base: "localhost/private/a:1", steps: ["ENV A=1"]}') 2>&1 | grep -c '^\[base\] \(held\|layer\)')" '^0$'
+gives_nothing "a base that claims another's layer is refused" "$thief" "COPY mine /more"
+gives_nothing "even where nothing reads it" "$thief" "ENV A=1"
+gives_nothing "nor is it copied from" scratch "COPY --from=$thief /hidden /got"
+gives_nothing "or mounted" "$base" "RUN --mount=type=bind,from=$thief,target=/mnt cat /mnt/hidden"
+holds "nor converted: the other's variant is not its own" "$(ask /v2/thief/a/manifests/1-gzip)" '^[45][0-9][0-9]$'
+same "which the other's repository alone has" "$(code "/v2/private/a/blobs/$hidden") $(code "/v2/thief/a/blobs/$hidden")" "200 404"
+
 jq -n --arg push "$registry/agents/bot:1" '{slug: "bot", model: "m", system: "s", sandbox: {image: {base: "scratch", push: [$push]}}}' >"$work/agent.json"
 baked=$(hearth sync "$work/agent.json" --wait 2>/dev/null | tail -n 1)
 check "a bake pushes to the daemon itself" wait_for 60 hearth tags agents/bot

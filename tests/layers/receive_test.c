@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layers/layer.h"
+#include "layers/proof.h"
 #include "layers/receive.h"
 #include "tests/layers/blobs.h"
 #include "tests/layers/packing.h"
@@ -331,7 +332,7 @@ static void a_lost_tree_is_made_again_from_the_blob(void **state)
 			       digest_hex(&sample.spec.diff_id, hex), &err),
 		 &err);
 	assert_int_equal(tree_find(fixture->store, &sample.spec.diff_id, &err), 0);
-	check_ok(receive_unpack_stored(fixture->store, &sample.spec, &err), &err);
+	check_ok(receive_have_tree(fixture->store, &sample.spec, &err), &err);
 	check_is_there(fixture->store, &sample);
 	check_ok(receive_unpack_stored(fixture->store, &sample.spec, &err), &err);
 
@@ -340,6 +341,42 @@ static void a_lost_tree_is_made_again_from_the_blob(void **state)
 	check_err(receive_unpack_stored(fixture->store, &sample.spec, &err), &err, ERR_CORRUPT);
 	assert_int_equal(store_fixture_count(fixture->store, STORE_TREES), 1);
 	assert_int_equal(store_fixture_count(fixture->store, STORE_TMP), 0);
+	sample_done(&sample);
+}
+
+/* The record of a look at it. */
+static void record_tar(struct store *store, const struct digest *blob, struct str tar)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct digest digest;
+	struct err err = {0};
+
+	digest_of(tar, &digest);
+	check_ok(meta_begin(store, META_WRITE, &meta, &err), &err);
+	check_ok(proof_put(meta, blob, &digest, &err), &err);
+	check_ok(meta_commit(steal_ptr(&meta), &err), &err);
+}
+
+/* Before anybody has looked at it, and after. */
+static void a_blob_has_no_other_layers_tree(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_buf struct buf other = BUF_INIT(PACKED_MAX);
+	struct sample sample;
+	struct receive_spec thief;
+	struct err err = {0};
+
+	sample_init(&sample, NULL);
+	check_ok(receive_all(fixture->store, &sample, 50000, &err), &err);
+	check_ok(receive_have_tree(fixture->store, &sample.spec, &err), &err);
+	thief = sample.spec;
+	pack_gzip(&other, STR("another tar"));
+	check_ok(blob_put(fixture->store, buf_str(&other), &thief.blob, &err), &err);
+	check_err(receive_have_tree(fixture->store, &thief, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "the image's config says"));
+	record_tar(fixture->store, &thief.blob, STR("another tar"));
+	check_err(receive_have_tree(fixture->store, &thief, &err), &err, ERR_CORRUPT);
+	assert_non_null(strstr(err.text, "the image's config says"));
 	sample_done(&sample);
 }
 
@@ -407,6 +444,7 @@ static void sample_name_long(struct sample *sample)
 static void a_layer_is_received_by_its_sha512(void **state)
 {
 	struct store_fixture *fixture = *state;
+	AUTO(meta) struct meta *meta = NULL;
 	struct sample sample;
 	struct receive_spec own;
 	struct digest found;
@@ -419,13 +457,14 @@ static void a_layer_is_received_by_its_sha512(void **state)
 	assert_int_equal(blob_find_id(fixture->store, &sample.spec.blob, &found, &err), 1);
 	assert_true(digest_equal(&found, &own.blob));
 	own.diff_id = sample.spec.diff_id;
-	assert_int_equal(receive_is_proven(fixture->store, &own, &found, &err), 1);
+	check_ok(meta_begin(fixture->store, META_READ, &meta, &err), &err);
+	assert_int_equal(proof_check(meta, &own.blob, &own.diff_id, &found, &err), 1);
 	own.diff_id = found;
-	assert_int_equal(receive_is_proven(fixture->store, &own, &found, &err), 1);
+	assert_int_equal(proof_check(meta, &own.blob, &own.diff_id, &found, &err), 1);
 	sample.spec = own;
 	check_is_there(fixture->store, &sample);
 	own.diff_id.algorithm = DIGEST_SHA512;
-	check_err(receive_is_proven(fixture->store, &own, &found, &err), &err, ERR_CORRUPT);
+	check_err(proof_check(meta, &own.blob, &own.diff_id, &found, &err), &err, ERR_CORRUPT);
 	sample_done(&sample);
 }
 
@@ -464,6 +503,7 @@ int main(void)
 		STORE_TEST(a_bomb_stops_the_transfer),
 		STORE_TEST(a_transfer_that_is_given_up_leaves_nothing),
 		STORE_TEST(a_lost_tree_is_made_again_from_the_blob),
+		STORE_TEST(a_blob_has_no_other_layers_tree),
 		STORE_TEST(either_cancel_stops_it_wherever_the_bytes_come_from),
 		STORE_TEST(a_layer_of_ours_becomes_the_same_tree),
 	};

@@ -164,6 +164,40 @@ static void a_blob_that_is_not_its_tar_is_corrupt_and_not_remembered(void **stat
 	assert_int_equal(find(fixture->store, &source.diff_id, LAYER_GZIP, &made), 0);
 }
 
+/* Who names a tar has it only with a blob that is known to be that, or is read and is. */
+static void a_variant_is_no_other_layers(void **state)
+{
+	struct store_fixture *fixture = *state;
+	auto_free char *tar = malloc(TAR_LEN);
+	struct layer_info info;
+	struct variant_source source;
+	struct variant_source thief = put_foreign(fixture->store, pack_zstd, STR("a tar"));
+	struct variant_source twin;
+	struct variant made;
+	struct variant same;
+	struct err err = {0};
+
+	make_tar(tar);
+	info = write_layer(fixture->store, LAYER_ZSTD, tar);
+	source = source_of(&info);
+	check_ok(variant_make(fixture->store, &source, LAYER_GZIP, &made, &err), &err);
+	thief.diff_id = info.diff_id;
+	for (int looked = 0; looked < 2; looked++) {
+		struct variant_source own = thief;
+
+		check_err(variant_make(fixture->store, &thief, LAYER_GZIP, &same, &err), &err,
+			  ERR_CORRUPT);
+		assert_non_null(strstr(err.text, "the image's config says"));
+		digest_of(STR("a tar"), &own.diff_id);
+		check_ok(variant_make(fixture->store, &own, LAYER_GZIP, &same, &err), &err);
+		assert_false(digest_equal(&same.blob, &made.blob));
+	}
+	twin = put_foreign(fixture->store, pack_zstd, (struct str){tar, TAR_LEN});
+	check_ok(variant_make(fixture->store, &twin, LAYER_GZIP, &same, &err), &err);
+	check_ok(variant_make(fixture->store, &twin, LAYER_GZIP, &made, &err), &err);
+	assert_true(digest_equal(&same.blob, &made.blob));
+}
+
 static void a_tar_above_the_ceiling_is_refused(void **state)
 {
 	struct store_fixture *fixture = *state;
@@ -202,6 +236,7 @@ int main(void)
 		STORE_TEST(a_record_without_its_blob_is_a_miss),
 		STORE_TEST(a_foreign_layer_becomes_one_of_ours_or_stays),
 		STORE_TEST(a_blob_that_is_not_its_tar_is_corrupt_and_not_remembered),
+		STORE_TEST(a_variant_is_no_other_layers),
 		STORE_TEST(a_tar_above_the_ceiling_is_refused),
 		STORE_TEST(making_one_stops_when_told),
 	};
