@@ -9,7 +9,7 @@ static void mirror_answer_visit_free(void *state)
 {
 	struct mirror_visit *visit = state;
 
-	mirror_release(visit->task);
+	mirror_task_release(visit->task);
 	free(visit);
 }
 
@@ -30,14 +30,14 @@ struct mirror_visit *mirror_visit_of(struct v2_call *call)
 
 void mirror_visit_drop(struct mirror_visit *visit)
 {
-	mirror_release(visit->task);
+	mirror_task_release(visit->task);
 	visit->task = NULL;
 }
 
 /* A blob is given away while it comes; but HEAD and a range want to know how long it is. */
 static bool mirror_answer_visit_is_ready(const struct v2_call *call, const struct mirror_task *task)
 {
-	if (mirror_is_done(task))
+	if (mirror_task_is_done(task))
 		return true;
 	if (task->kind != MIRROR_FILL)
 		return false;
@@ -58,7 +58,7 @@ int mirror_visit_ask(struct v2_call *call, const struct mirror_wish *wish, int64
 		atomic_fetch_add(&wish->place->upstream->counts.misses, 1);
 	}
 	if (mirror_answer_visit_is_ready(call, visit->task)) {
-		if (!mirror_is_done(visit->task) || visit->task->result == 0)
+		if (!mirror_task_is_done(visit->task) || visit->task->result == 0)
 			return 1;
 		*err = visit->task->err;
 		return -1;

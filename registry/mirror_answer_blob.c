@@ -33,7 +33,7 @@ static ssize_t mirror_answer_blob_read(struct http_stream *stream, uint64_t at, 
 	struct arrival *arrival = container_of(stream, struct arrival, stream);
 	const struct mirror_task *task = arrival->task;
 	uint64_t next = arrival->from + at;
-	bool done = mirror_is_done(task); /* before what is ready is looked at */
+	bool done = mirror_task_is_done(task); /* before what is ready is looked at */
 	uint64_t ready = mirror_fill_ready(task);
 	uint64_t end = mirror_answer_blob_end(arrival);
 	ssize_t n;
@@ -79,7 +79,7 @@ static void mirror_answer_blob_close(struct http_stream *stream)
 {
 	struct arrival *arrival = container_of(stream, struct arrival, stream);
 
-	mirror_release(arrival->task);
+	mirror_task_release(arrival->task);
 	free(arrival);
 }
 
@@ -162,7 +162,7 @@ static int mirror_answer_blob_check(struct v2_call *call, struct mirror_wish *wi
 
 	if (!visit->task) {
 		wish->kind = MIRROR_FILL;
-		visit->task = mirror_join(call->v2->mirror, wish);
+		visit->task = mirror_task_join(call->v2->mirror, wish);
 	}
 	if (visit->task ? visit->task->kind == MIRROR_FILL : !heads && !stored)
 		return mirror_answer_blob_want(call, wish, err);

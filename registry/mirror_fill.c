@@ -92,7 +92,7 @@ static int mirror_fill_note_size(struct fill *fill, uint64_t size, struct err *e
 	if (size > MIRROR_BLOB_MAX)
 		return err_set(err, ERR_LIMIT, "a blob of %" PRIu64 " bytes", size);
 	atomic_store(&fill->task->size, size);
-	mirror_tell(fill->task);
+	mirror_task_tell(fill->task);
 	return 0;
 }
 
@@ -109,7 +109,7 @@ static int mirror_fill_begin_endless(struct fill *fill, struct err *err)
 	if (found != 0)
 		return found < 0 ? -1 : mirror_fill_note_size(fill, size, err);
 	atomic_store(&task->endless, true);
-	mirror_tell(task);
+	mirror_task_tell(task);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ static void mirror_fill_tell(struct fill *fill)
 	if (now_ms - fill->told_ms < MIRROR_TELL_MS)
 		return;
 	fill->told_ms = now_ms;
-	mirror_tell(fill->task);
+	mirror_task_tell(fill->task);
 }
 
 static int mirror_fill_write(struct sink *sink, struct str bytes, struct err *err)
@@ -278,7 +278,7 @@ static int mirror_fill_receive(struct fill *fill, struct err *err)
 			return result < 0 ? -1 : 0;
 		if (fill->done - before >= FETCH_PROGRESS_BYTES)
 			retry_forget(&retry);
-		mirror_tell(fill->task);
+		mirror_task_tell(fill->task);
 		if (retry_wait(&retry, hand->http, fill->reply.retry_after_ms, err) < 0)
 			return -1;
 		log_debug("blob is continued digest=%s at=%" PRIu64, fill->task->name, fill->done);

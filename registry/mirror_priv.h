@@ -150,17 +150,33 @@ struct mirror {
 int mirror_start(struct mirror *mirror, const struct mirror_wish *wish, struct mirror_task **out,
 		 struct err *err) MUST_CHECK;
 
-/* One that is open already, or NULL. */
-struct mirror_task *mirror_join(struct mirror *mirror, const struct mirror_wish *wish);
-void mirror_release(struct mirror_task *task);
+/* mirror_task.c: one that is open already, or NULL. */
+struct mirror_task *mirror_task_join(struct mirror *mirror, const struct mirror_wish *wish);
+void mirror_task_release(struct mirror_task *task);
 
-static inline bool mirror_is_done(const struct mirror_task *task)
+static inline bool mirror_task_is_done(const struct mirror_task *task)
 {
 	return atomic_load(&task->state) == MIRROR_DONE;
 }
 
 /* Wake who waits for the task. */
-void mirror_tell(const struct mirror_task *task);
+void mirror_task_tell(const struct mirror_task *task);
+
+/* The same as mirror_task_join(). */
+struct mirror_task *mirror_task_join_locked(struct mirror *mirror, const struct mirror_wish *wish)
+	REQUIRES(mirror->lock);
+
+/* With a reference for the caller, and one for the list of open tasks, which it is put into. */
+struct mirror_task *mirror_task_new(struct mirror *mirror, const struct mirror_wish *wish);
+void mirror_task_enqueue_locked(struct mirror *mirror, struct mirror_task *task)
+	REQUIRES(mirror->lock);
+
+/* The next one, documents first; NULL where nothing waits that may run. */
+struct mirror_task *mirror_task_dequeue_locked(struct mirror *mirror) REQUIRES(mirror->lock);
+
+/* Its result is final, and it is open no more. */
+void mirror_task_finish_locked(struct mirror *mirror, struct mirror_task *task)
+	REQUIRES(mirror->lock);
 
 /*
  * mirror_hold.c: whether a place holds this, bytes and leave. 1, 0 or -1. A task
@@ -202,4 +218,4 @@ void mirror_pin_stream(struct mirror *mirror, const struct digest *blob,
 		       struct http_response *response);
 bool mirror_is_pinned(struct mirror *mirror, const struct digest *blob);
 
-DEFINE_AUTO(mirror_task, struct mirror_task *, mirror_release);
+DEFINE_AUTO(mirror_task, struct mirror_task *, mirror_task_release);

@@ -27,7 +27,7 @@ static int mirror_warm_await_locked(struct mirror_task *task, const struct cance
 {
 	struct mirror *mirror = task->mirror;
 
-	while (!mirror_is_done(task)) {
+	while (!mirror_task_is_done(task)) {
 		struct timespec until;
 
 		if (cancel_check(cancel, err) < 0 || cancel_check(&mirror->cancel, err) < 0)

@@ -274,7 +274,7 @@ static void check_is_not_asked_for(struct mirror_bench *bench, enum mirror_kind 
 	if (digest_parse(str_of(name), &digest, &err) == 0)
 		wish.digest = &digest;
 	check_ok(mirror_start(bench->mirror, &wish, &task, &err), &err);
-	while (!mirror_is_done(task))
+	while (!mirror_task_is_done(task))
 		(void)sched_yield();
 	check_ok(task->result, &task->err);
 }
