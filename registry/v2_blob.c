@@ -158,7 +158,9 @@ static struct lease_reading *v2_blob_hold(const struct v2_call *call, const stru
 	return reading;
 }
 
-void v2_blob_send(struct v2_call *call, const struct digest *digest, const struct digest *blob)
+/* digest is what it is asked for as, blob what the store calls it. */
+static void v2_blob_send(struct v2_call *call, const struct digest *digest,
+			 const struct digest *blob)
 {
 	AUTO(lease_reading) struct lease_reading *reading = NULL;
 	char text[DIGEST_TEXT_MAX];

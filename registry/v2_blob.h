@@ -12,6 +12,3 @@ void v2_blob_answer(struct v2_call *call);
  * is no body (304, 416).
  */
 bool v2_blob_begin(struct v2_call *call, struct str digest, uint64_t size, struct v2_range *out);
-
-/* Send a blob of the store under this digest; 404 where it is not there. */
-void v2_blob_send(struct v2_call *call, const struct digest *digest, const struct digest *blob);
