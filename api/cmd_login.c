@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_login.c - `hearth login` and `hearth logout`: credentials for a registry, and where they are
- * kept. */
+/* cmd_login.c - `hearth login` and `hearth logout`: credentials for a registry. */
 #include "api/human.h"
 #include "api/inquiry.h"
 #include "api/login_file.h"
 #include "api/prompt.h"
 #include "api/settings.h"
 #include "registry/helper.h"
+#include "registry/hub.h"
 
 #include <string.h>
 
@@ -21,14 +21,13 @@ struct login {
 static int login_host(const struct cli *cli, struct reference *room, struct str *out,
 		      struct err *err)
 {
-	const char *text = cli->arg_count > 0 ? cli->args[0] : "docker.io";
+	const char *text = cli->arg_count > 0 ? cli->args[0] : HUB_HOST;
 	auto_buf struct buf name = BUF_INIT(REFERENCE_TEXT_MAX);
 	struct str host = str_of(text);
 	struct err ignored;
 
-	if (str_equal(host, STR("https://index.docker.io/v1/")) ||
-	    str_equal(host, STR("index.docker.io")))
-		host = STR("docker.io");
+	if (str_equal(host, STR(HUB_LOGIN)) || str_equal(host, STR("index.docker.io")))
+		host = STR(HUB_HOST);
 	if (buf_addf(&name, err, STR_FMT "/a", STR_ARG(host)) < 0)
 		return -1;
 	if (reference_parse(buf_str(&name), room, &ignored) < 0 ||

@@ -2,6 +2,7 @@
 #include "bake/agent_tag.h"
 
 #include "registry/holding.h"
+#include "registry/hub.h"
 
 #define AGENT_TAG_SHORT "library/" /* of docker.io: what short names become */
 
@@ -17,7 +18,7 @@ bool agent_tag_name(const struct reference *reference, struct buf *out)
 	struct err ignored;
 
 	if (reference->kind != REFERENCE_REGISTRY || reference->has_digest ||
-	    !str_equal(reference->host, STR("docker.io")) ||
+	    !str_equal(reference->host, STR(HUB_HOST)) ||
 	    !str_starts(reference->path, STR(AGENT_TAG_SHORT)))
 		return false;
 	buf_clear(out);

@@ -2,15 +2,10 @@
 #include "registry/credentials.h"
 
 #include "layers/base64.h"
+#include "registry/hub.h"
 
 #include <openssl/evp.h>
 #include <string.h>
-
-static bool credentials_is_hub(struct str host)
-{
-	return str_equal(host, STR("docker.io")) || str_equal(host, STR("index.docker.io")) ||
-	       str_equal(host, STR("registry-1.docker.io"));
-}
 
 /* A key's host, and the path that it is for: "" for all. */
 static struct str credentials_key_host(struct str key, struct str *out_path)
@@ -44,8 +39,7 @@ struct credentials_place {
 static bool credentials_fits(const struct credentials_place *place, struct str host,
 			     struct str path)
 {
-	if (!str_equal(host, place->host) &&
-	    !(credentials_is_hub(host) && credentials_is_hub(place->host)))
+	if (!str_equal(host, place->host) && !(hub_is_host(host) && hub_is_host(place->host)))
 		return false;
 	return path.len == 0 || (str_starts(place->path, path) &&
 				 (place->path.len == path.len || place->path.ptr[path.len] == '/'));
@@ -233,12 +227,6 @@ int credentials_keeper(struct str text, struct str host, char out[static CREDENT
 	return 1;
 }
 
-/* How docker, podman and we write it. */
-static struct str credentials_key(struct str host)
-{
-	return credentials_is_hub(host) ? STR("https://index.docker.io/v1/") : host;
-}
-
 /* Forget a host in all its spellings, but not what is for a path of it: how many there were. */
 static size_t credentials_forget(json_t *auths, struct str host)
 {
@@ -302,7 +290,7 @@ int credentials_put(struct str text, struct str host, struct str user,
 {
 	AUTO(json) json_t *document = text.len == 0 ? json_object() : NULL;
 	AUTO(json) json_t *entry = NULL;
-	struct str key = credentials_key(host);
+	struct str key = hub_login_key(host);
 	json_t *auths = NULL;
 	int found;
 

@@ -3,6 +3,7 @@
 
 #include "layers/base/clock.h"
 #include "layers/base/proc.h"
+#include "registry/hub.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -160,7 +161,7 @@ static int helper_talk(const struct helper_spec *spec, const char *name, const c
 /* What it calls a host. */
 static struct str helper_server(struct str host)
 {
-	return str_equal(host, STR("docker.io")) ? STR("https://index.docker.io/v1/") : host;
+	return str_equal(host, STR(HUB_HOST)) ? STR(HUB_LOGIN) : host;
 }
 
 static int helper_failed(const struct helper_spec *spec, const char *name, struct err *err)

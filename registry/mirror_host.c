@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/mirror_upstream_priv.h"
 
+#include "registry/hub.h"
+
 #include <ctype.h>
 #include <stdio.h>
-
-bool mirror_host_is_hub(const char *host)
-{
-	return strcmp(host, "docker.io") == 0 || strcmp(host, "index.docker.io") == 0 ||
-	       strcmp(host, "registry-1.docker.io") == 0;
-}
 
 int mirror_host_name(struct str text, char out[static URL_HOST_MAX], struct err *err)
 {
@@ -21,7 +17,7 @@ int mirror_host_name(struct str text, char out[static URL_HOST_MAX], struct err 
 	for (size_t i = 0; i < text.len; i++)
 		out[i] = (char)tolower((unsigned char)text.ptr[i]);
 	out[text.len] = '\0';
-	if (mirror_host_is_hub(out))
-		(void)snprintf(out, URL_HOST_MAX, "docker.io");
+	if (hub_is_host(str_of(out)))
+		(void)snprintf(out, URL_HOST_MAX, HUB_HOST);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "registry/mirror_upstream_priv.h"
 
 #include "layers/base/clock.h"
+#include "registry/hub.h"
 #include "registry/retry_priv.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ int mirror_upstream_init(struct mirror_upstream *upstream, const struct mirror_u
 	};
 	if (mirror_host_name(spec->host, upstream->host, err) < 0)
 		return -1;
-	upstream->is_hub = mirror_host_is_hub(upstream->host);
+	upstream->is_hub = hub_is_host(str_of(upstream->host));
 	(void)str_cut(&rest, '/', &host);
 	if (host.len == 0 || host.len >= sizeof(upstream->place) ||
 	    rest.len + 1 >= sizeof(upstream->prefix))

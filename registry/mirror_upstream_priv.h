@@ -77,8 +77,5 @@ int64_t mirror_upstream_retry_s(struct mirror_upstream *upstream);
 void mirror_upstream_heard(struct mirror_upstream *upstream, const struct http_reply *reply,
 			   const struct err *why);
 
-/* mirror_host.c: whether it is Docker's hub, of whose own names each is the one registry. */
-bool mirror_host_is_hub(const char *host);
-
 /* The name by which hosts are compared: lower case, of docker.io's names that one, no port 443. */
 int mirror_host_name(struct str text, char out[static URL_HOST_MAX], struct err *err) MUST_CHECK;

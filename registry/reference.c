@@ -2,6 +2,7 @@
 #include "registry/reference.h"
 
 #include "registry/grammar.h"
+#include "registry/hub.h"
 #include "registry/transport.h"
 
 #include <assert.h>
@@ -185,8 +186,8 @@ static bool reference_host_is(struct str host, const char *name)
 static void reference_complete(struct reference_parts *parts)
 {
 	if (parts->host.len == 0 || reference_host_is(parts->host, "index.docker.io"))
-		parts->host = STR("docker.io");
-	if (reference_host_is(parts->host, "docker.io") &&
+		parts->host = STR(HUB_HOST);
+	if (reference_host_is(parts->host, HUB_HOST) &&
 	    !memchr(parts->path.ptr, '/', parts->path.len))
 		parts->prefix = STR("library/");
 	if (parts->tag.len == 0 && parts->digest.len == 0)

@@ -2,6 +2,7 @@
 #include "registry/remote_priv.h"
 
 #include "layers/base/clock.h"
+#include "registry/hub.h"
 #include "registry/link_priv.h"
 #include "registry/refusal_priv.h"
 #include "registry/url_priv.h"
@@ -80,13 +81,12 @@ int remote_connect(struct remote *remote, struct http **out, struct err *err)
 	return http_open(&options, out, err);
 }
 
-/* docker.io only names images; its registry has another host. */
 int remote_base(const struct remote *remote, struct buf *out, struct err *err)
 {
 	struct str host = remote->spec.host;
 
-	if (str_equal(host, STR("docker.io")))
-		host = STR("registry-1.docker.io");
+	if (str_equal(host, STR(HUB_HOST)))
+		host = STR(HUB_REGISTRY);
 	buf_clear(out);
 	return buf_addf(out, err, "%s://" STR_FMT "/",
 			atomic_load(&remote->secure) ? "https" : "http", STR_ARG(host));
