@@ -10,9 +10,9 @@
  *
  * However many ask for a thing, the upstream is asked once: by a thread of the
  * mirror, which no client holds up. A blob streams to all of them out of one
- * staged file while it arrives; its end waits until size and digest are right
- * and the blob is durable. What is wrong is never kept, and who was given a part
- * of it has his connection cut.
+ * staged file while it arrives, also where nobody says how long it is; its end
+ * waits until size and digest are right and the blob is durable. What is wrong is
+ * never kept, and who was given a part of it has his connection cut.
  *
  * An upstream that fails, or asks to be left alone, is left alone for a while,
  * by everybody: meanwhile what is here is served, and nothing is said to be
@@ -20,7 +20,8 @@
  *
  * Threads: all calls may race; v2_mirror_answer() never blocks.
  * Limits: MIRROR_THREADS_MAX requests to upstreams at one time, and
- * MIRROR_WAITING_MAX that wait for their turn.
+ * MIRROR_WAITING_MAX that wait for their turn; of both an upstream has its share
+ * alone, where there are several.
  */
 #pragma once
 

@@ -5,7 +5,8 @@
 #include "layers/blob.h"
 #include "registry/outline.h"
 
-#define HOLD_MANIFESTS_MAX 1024 /* of a repository that are looked into for a size */
+#define HOLD_LOOK_BYTES ((uint64_t)16 * 1024 * 1024) /* of manifests are read for a size */
+#define HOLD_LOOK_LEAST ((uint64_t)16 * 1024)        /* that each of them counts for */
 
 int mirror_holds(const struct mirror *mirror, const struct mirror_place *place,
 		 enum repository_kind kind, const struct digest *digest,
@@ -25,7 +26,7 @@ struct hold_search {
 	struct store *store;
 	const struct digest *blob;
 	uint64_t size;
-	size_t left; /* manifests that may be looked into still */
+	uint64_t left; /* bytes that may be read still */
 };
 
 /* 1 it names the blob, or enough of them do not. */
@@ -35,11 +36,13 @@ static int mirror_hold_search(void *ctx, struct str repository, const struct rep
 	struct hold_search *search = ctx;
 	auto_buf struct buf text = BUF_INIT(MANIFEST_MAX);
 	auto_outline struct outline outline = {0};
+	uint64_t cost = item->size > HOLD_LOOK_LEAST ? item->size : HOLD_LOOK_LEAST;
 	struct err ignored;
 
 	(void)repository, (void)err; /* the shape of repository_each_fn */
-	if (search->left-- == 0)
+	if (search->left < cost)
 		return 1;
+	search->left -= cost;
 	if (blob_read_all(search->store, &item->blob, &text, &ignored) < 0 ||
 	    outline_parse(buf_str(&text), &outline, &ignored) < 0)
 		return 0;
@@ -58,7 +61,7 @@ int mirror_hold_size(const struct mirror *mirror, const struct mirror_place *pla
 	struct hold_search search = {.store = mirror->options.store,
 				     .blob = blob,
 				     .size = MIRROR_SIZE_UNKNOWN,
-				     .left = HOLD_MANIFESTS_MAX};
+				     .left = HOLD_LOOK_BYTES};
 	AUTO(meta) struct meta *meta = NULL;
 
 	if (meta_begin(mirror->options.store, META_READ, &meta, err) < 0 ||
