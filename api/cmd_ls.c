@@ -213,6 +213,18 @@ static int ls_read(struct ls *ls, struct reference *room, struct err *err)
 	return ls->tags ? ls_read_repository(ls, room, err) : ls_read_host(ls, err);
 }
 
+/* A prefix that nothing has may be a name that is not the daemon's. */
+static void ls_say_none(const struct ls *ls)
+{
+	auto_free char *path = human_text(ls->path);
+
+	if (!ls->tags && ls->count == 0 && *path)
+		(void)fprintf(stderr,
+			      "no repository at or below %s; hearth images lists what is in the "
+			      "store\n",
+			      path);
+}
+
 static int ls_run(struct cli *cli, bool tags, struct err *err)
 {
 	AUTO(json) json_t *list = cli_has(cli, "json") ? json_array() : NULL;
@@ -225,6 +237,8 @@ static int ls_run(struct cli *cli, bool tags, struct err *err)
 		return tags ? -1 : err_ctx(err, "ls"); /* which repository is said */
 	if (list)
 		human_json(list, stdout);
+	else
+		ls_say_none(&ls);
 	return 0;
 }
 

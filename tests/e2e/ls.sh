@@ -34,6 +34,7 @@ for name in tool:1 tool:2 tools/a:1; do
 done
 same "the daemon's repositories are listed" "$(hearth ls | tr '\n' ' ')" "tool tools/a "
 same "below a prefix, too" "$(hearth ls tools)" tools/a
+holds "or it is said that there is none" "$(hearth ls mine 2>&1)" '^no repository at or below mine; hearth images'
 same "or by the name that images has" "$(hearth ls localhost/tool)" tool
 same "and their tags" "$(hearth tags tool | tr '\n' ' ')" "1 2 "
 same "page by page" "$(hearth tags localhost/tool --after 1 --limit 1 --json)" '["2"]'
