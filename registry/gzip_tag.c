@@ -45,7 +45,7 @@ static int gzip_tag_read(struct store *store, const struct digest *variant, stru
 	if (blob_read_all(store, variant, &text, err) < 0 ||
 	    outline_parse(buf_str(&text), &outline, err) < 0)
 		return -1;
-	return tagging_make(store, &item, &outline, out, err);
+	return tagging_make(store, STR(""), &item, &outline, out, err);
 }
 
 /* Whether the name is free for what was made of target: 1, 0, -1. */
@@ -59,6 +59,8 @@ static int gzip_tag_may(struct meta *meta, struct str repository, struct str bas
 		return found;
 	if (!digest_equal(&tag.target, target))
 		return 0;
+	if (holding_check(meta, repository, target, err) < 0)
+		return -1;
 	found = tag_find_newest(meta, name, &tag, err);
 	return found < 0 ? -1 : found == 0 || tag_is_made(&tag);
 }

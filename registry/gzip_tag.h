@@ -23,7 +23,8 @@ int gzip_tag_find(struct meta *meta, struct str repository, struct str base, str
 
 /*
  * Name a variant that was made of `target`, and is held by a lease. 1; 0 TAG
- * stands for something else by now, or TAG-gzip is somebody's; -1.
+ * stands for something else by now, or TAG-gzip is somebody's; -1, ERR_NOT_FOUND
+ * where it was made of more than the repository has.
  */
 int gzip_tag_put(struct store *store, struct str repository, struct str base,
 		 const struct digest *target, const struct digest *variant, struct err *err)

@@ -37,11 +37,13 @@ struct holding_document {
 	char media_type[REPOSITORY_TYPE_MAX]; /* as whoever names it says */
 };
 
+enum holding_way { HOLDING_PUT, HOLDING_RELEASE, HOLDING_CHECK };
+
 struct holding {
 	struct meta *meta;
 	struct str repository;
 	int64_t now_ms;
-	bool release;
+	enum holding_way way;
 	struct digest_set seen[DIGEST_SHA512 + 1]; /* by their sha256, for each kind of name */
 	struct holding_document *waiting;          /* owned */
 	size_t count;
@@ -95,21 +97,31 @@ static int holding_look(struct holding *holding, const struct digest *digest,
 			  : found;
 }
 
+/* What the repository has of it already: that is asked for, or follows its tags. */
+static int holding_find(const struct holding *holding, const struct repository_item *item,
+			struct err *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct repository_item held;
+	int found = repository_find(holding->meta, holding->repository, item->kind, &item->digest,
+				    &held, err);
+
+	if (found == 0 && holding->way == HOLDING_CHECK)
+		return err_set(err, ERR_NOT_FOUND, STR_FMT " has no %s",
+			       STR_ARG(holding->repository), digest_format(&item->digest, text));
+	if (found <= 0 || holding->way == HOLDING_CHECK || held.source != REPOSITORY_PUSHED)
+		return found;
+	return repository_release(holding->meta, holding->repository, &held, err);
+}
+
 static int holding_keep(struct holding *holding, const struct repository_item *item,
 			const struct outline *outline, struct err *err)
 {
-	struct repository_item old;
-	int found;
-
-	if (!holding->release)
-		return outline ? repository_put_manifest(holding->meta, holding->repository, item,
-							 outline, err)
-			       : repository_put(holding->meta, holding->repository, item, err);
-	found = repository_find(holding->meta, holding->repository, item->kind, &item->digest, &old,
-				err);
-	return found == 1 && old.source == REPOSITORY_PUSHED
-		       ? repository_release(holding->meta, holding->repository, &old, err)
-		       : found;
+	if (holding->way != HOLDING_PUT)
+		return holding_find(holding, item, err);
+	return outline ? repository_put_manifest(holding->meta, holding->repository, item, outline,
+						 err)
+		       : repository_put(holding->meta, holding->repository, item, err);
 }
 
 static int holding_add_blob(struct holding *holding, const struct descriptor *what, struct err *err)
@@ -162,12 +174,10 @@ static int holding_add_document(struct holding *holding, const struct holding_do
 }
 
 static int holding_run(struct meta *meta, struct str repository, const struct digest *target,
-		       bool release, struct err *err)
+		       enum holding_way way, struct err *err)
 {
-	struct holding holding = {.meta = meta,
-				  .repository = repository,
-				  .now_ms = clock_now_ms(),
-				  .release = release};
+	struct holding holding = {
+		.meta = meta, .repository = repository, .now_ms = clock_now_ms(), .way = way};
 	int result = holding_await(&holding, target, STR(""), err);
 
 	while (result == 0 && holding.count > 0) {
@@ -182,11 +192,17 @@ static int holding_run(struct meta *meta, struct str repository, const struct di
 int holding_put(struct meta *meta, struct str repository, const struct digest *target,
 		struct err *err)
 {
-	return holding_run(meta, repository, target, false, err);
+	return holding_run(meta, repository, target, HOLDING_PUT, err);
+}
+
+int holding_check(struct meta *meta, struct str repository, const struct digest *target,
+		  struct err *err)
+{
+	return holding_run(meta, repository, target, HOLDING_CHECK, err);
 }
 
 int holding_release(struct meta *meta, struct str repository, const struct digest *target,
 		    struct err *err)
 {
-	return holding_run(meta, repository, target, true, err);
+	return holding_run(meta, repository, target, HOLDING_RELEASE, err);
 }

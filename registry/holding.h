@@ -7,6 +7,10 @@
  * that gives it a tag there. What the store has not (other platforms, layers
  * that are not distributed) is left out.
  *
+ * An image that somebody pushed gives no right to what it leads to: the store may
+ * have that of others. Its manifest was taken with what its repository held; what
+ * an index names may have been put as a blob, and nobody asked what that names.
+ *
  * Limits: HOLDING_DOCUMENTS_MAX documents of one image.
  */
 #pragma once
@@ -26,6 +30,10 @@ bool holding_join(struct str repository, struct str tag, char out[static HOLDING
 /* Put what target leads to, as baked. */
 int holding_put(struct meta *meta, struct str repository, const struct digest *target,
 		struct err *err) MUST_CHECK;
+
+/* ERR_NOT_FOUND names what the store has of it, and the repository has not. */
+int holding_check(struct meta *meta, struct str repository, const struct digest *target,
+		  struct err *err) MUST_CHECK;
 
 /* What of it was pushed follows the tags from now on: the user removes the image. */
 int holding_release(struct meta *meta, struct str repository, const struct digest *target,

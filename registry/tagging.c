@@ -51,8 +51,33 @@ static int tagging_read_platform(struct store *store, const struct descriptor *c
 	return 1;
 }
 
+/* Where entries of an index are looked for. */
+struct tagging_place {
+	struct store *store;
+	struct str repository; /* "" for any */
+};
+
+/* 1 and the sha256 of a manifest that is there, 0, -1. */
+static int tagging_find(const struct tagging_place *place, const struct digest *digest,
+			struct digest *out, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct repository_item held;
+	int found;
+
+	if (place->repository.len > 0) {
+		if (meta_begin(place->store, META_READ, &meta, err) < 0)
+			return -1;
+		found = repository_find(meta, place->repository, REPOSITORY_MANIFEST, digest, &held,
+					err);
+		if (found <= 0)
+			return found;
+	}
+	return blob_find_id(place->store, digest, out, err);
+}
+
 /* Of an index, one that is here and says for what. */
-static int tagging_add_entry(struct store *store, const json_t *value,
+static int tagging_add_entry(const struct tagging_place *place, const json_t *value,
 			     const struct descriptor *entry, struct tag *tag,
 			     struct tagging *tagging, struct err *err)
 {
@@ -63,7 +88,7 @@ static int tagging_add_entry(struct store *store, const json_t *value,
 	if (manifest_entry_platform(value, &platform, &none) != 1 ||
 	    strcmp(platform.os, TAGGING_NO_PLATFORM) == 0 || tagging_has(tagging, &platform))
 		return 0;
-	found = blob_find_id(store, &entry->digest, &tag->manifest, err);
+	found = tagging_find(place, &entry->digest, &tag->manifest, err);
 	if (found != 1)
 		return found;
 	tag->platform = platform;
@@ -71,13 +96,13 @@ static int tagging_add_entry(struct store *store, const json_t *value,
 	return 0;
 }
 
-static int tagging_add_index(struct store *store, const struct outline *outline, struct tag *tag,
-			     struct tagging *tagging, struct err *err)
+static int tagging_add_index(const struct tagging_place *place, const struct outline *outline,
+			     struct tag *tag, struct tagging *tagging, struct err *err)
 {
 	const json_t *list = json_object_get(outline->document, "manifests");
 
 	for (size_t i = 0; i < outline->count && tagging->count < TAGGING_PLATFORMS_MAX; i++) {
-		if (tagging_add_entry(store, json_array_get(list, i), &outline->items[i].what, tag,
+		if (tagging_add_entry(place, json_array_get(list, i), &outline->items[i].what, tag,
 				      tagging, err) < 0)
 			return -1;
 	}
@@ -94,16 +119,17 @@ static int tagging_add_manifest(struct store *store, const struct outline *outli
 	return found < 0 ? -1 : 0;
 }
 
-int tagging_make(struct store *store, const struct repository_item *item,
+int tagging_make(struct store *store, struct str repository, const struct repository_item *item,
 		 const struct outline *outline, struct tagging *out, struct err *err)
 {
+	const struct tagging_place place = {store, repository};
 	auto_tagging struct tagging tagging = {0};
 	struct tag tag = {.target = item->blob, .manifest = item->blob, .at_ms = item->at_ms};
 	int result;
 
 	if (!digest_equal(&item->digest, &item->blob))
 		tag.called = item->digest;
-	result = outline->index ? tagging_add_index(store, outline, &tag, &tagging, err)
+	result = outline->index ? tagging_add_index(&place, outline, &tag, &tagging, err)
 				: tagging_add_manifest(store, outline, &tag, &tagging, err);
 	if (result < 0)
 		return -1;

@@ -26,9 +26,10 @@ bool tagging_is_opaque(const struct tag *tag);
 
 /*
  * Look at a document; `called` as in a tag. Blobs are read, so it is done
- * before the transaction.
+ * before the transaction. An index's images are those that the repository holds
+ * as manifests; where repository is "", those that the store does.
  */
-int tagging_make(struct store *store, const struct repository_item *item,
+int tagging_make(struct store *store, struct str repository, const struct repository_item *item,
 		 const struct outline *outline, struct tagging *out, struct err *err) MUST_CHECK;
 void tagging_done(struct tagging *tagging);
 

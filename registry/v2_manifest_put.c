@@ -213,8 +213,8 @@ static int v2_manifest_put_store(struct v2_manifest_put *put, struct err *err)
 	    blob_writer_commit(writer, &put->item.digest, &info, err) < 0)
 		return -1;
 	put->item.size = info.size;
-	return put->tag_count > 0 ? tagging_make(put->call->v2->store, &put->item, &put->outline,
-						 &put->tagging, err)
+	return put->tag_count > 0 ? tagging_make(put->call->v2->store, put->repository, &put->item,
+						 &put->outline, &put->tagging, err)
 				  : 0;
 }
 

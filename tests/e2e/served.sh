@@ -124,6 +124,18 @@ gives_nothing "or mounted" "$base" "RUN --mount=type=bind,from=$thief,target=/mn
 holds "nor converted: the other's variant is not its own" "$(ask /v2/thief/a/manifests/1-gzip)" '^[45][0-9][0-9]$'
 same "which the other's repository alone has" "$(code "/v2/private/a/blobs/$hidden") $(code "/v2/thief/a/blobs/$hidden")" "200 404"
 
+# Nor does an index give what its entry names, when that was put as a blob, of which nobody asks what it names.
+own=$(jq -r '.layers[0].digest' "$work/private")
+whole=sha256:$(sha256sum <"$work/private" | cut -d' ' -f1)
+curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/private" "$url/v2/thief/b/blobs/uploads/?digest=$whole"
+jq -nj --arg digest "$whole" --argjson size "$(stat -c %s "$work/private")" --arg arch "$(jq -r .architecture "$work/claim")" '{schemaVersion: 2,
+	mediaType: "application/vnd.oci.image.index.v1+json", manifests: [{mediaType: "application/vnd.oci.image.manifest.v1+json",
+	digest: $digest, size: $size, platform: {os: "linux", architecture: $arch}}]}' >"$work/index"
+put thief/b/manifests/1 "$work/index"
+holds "an index has no variant with what its repository lacks" "$(ask /v2/thief/b/manifests/1-gzip)" '^404$'
+same "which it lacks after that" "$(code "/v2/private/a/blobs/$own") $(code "/v2/thief/b/blobs/$own") $(code "/v2/thief/b/blobs/$hidden")" "200 404 404"
+refused "nor is it a base" 66 "no image of any platform" hearth bake <(jq -n '{base: "localhost/thief/b:1", steps: ["ENV A=1"]}')
+
 jq -n --arg push "$registry/agents/bot:1" '{slug: "bot", model: "m", system: "s", sandbox: {image: {base: "scratch", push: [$push]}}}' >"$work/agent.json"
 baked=$(hearth sync "$work/agent.json" --wait 2>/dev/null | tail -n 1)
 check "a bake pushes to the daemon itself" wait_for 60 hearth tags agents/bot

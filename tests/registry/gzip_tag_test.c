@@ -2,6 +2,7 @@
 /* When TAG-gzip is asked for, named and dropped; what makes it is a stand-in. */
 #include "registry/gzip_tag.h"
 
+#include "registry/tagging.h"
 #include "tests/registry/v2_desk.h"
 
 #define TOPIC 77
@@ -188,6 +189,52 @@ static void a_tag_of_that_name_is_its_owners(void **state)
 	check_given(&desk, "1-gzip", &own);
 }
 
+/*
+ * An index, put under tag 1, of a manifest that was put as a blob: nobody has asked
+ * whether the repository has the layer that it names.
+ */
+static struct stock put_claim(struct v2_desk *desk, const struct stock *layer)
+{
+	struct stock config = v2_stock_blob(desk, "a", "{}", DIGEST_SHA256);
+	struct stock inner;
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"schemaVersion\":2,\"mediaType\":\"" MEDIA_OCI_MANIFEST
+		       "\",\"config\":%s,\"layers\":[%s]}",
+		       stock_descriptor(&config, "a/b"), stock_descriptor(layer, "a/c"));
+	inner = v2_stock_blob(desk, "a", text, DIGEST_SHA256);
+	(void)snprintf(text, sizeof(text),
+		       "{\"schemaVersion\":2,\"manifests\":[{\"mediaType\":\"" MEDIA_OCI_MANIFEST
+		       "\",\"digest\":\"%s\",\"size\":%llu,\"platform\":{\"os\":\"linux\","
+		       "\"architecture\":\"amd64\"}}]}",
+		       inner.name, (unsigned long long)inner.size);
+	(void)v2_ask(desk, HTTP_PUT, "/v2/a/manifests/1", MEDIA_OCI_INDEX, str_of(text));
+	v2_check_status(desk, 201);
+	return stock_absent(text, DIGEST_SHA256);
+}
+
+static void a_variant_gives_nothing_that_its_repository_lacks(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct stock layer = v2_stock_blob(&desk, "b", "a layer of b's", DIGEST_SHA256);
+	struct stock index = put_claim(&desk, &layer);
+	AUTO(meta) struct meta *meta = NULL;
+	struct repository_item item;
+	struct tag tag;
+	struct err err = {0};
+
+	check_err(
+		gzip_tag_put(desk.v2.store, STR("a"), STR("1"), &index.digest, &index.digest, &err),
+		&err, ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "a has no sha256:"));
+	check_ok(meta_begin(desk.v2.store, META_READ, &meta, &err), &err);
+	assert_int_equal(
+		repository_find(meta, STR("a"), REPOSITORY_BLOB, &layer.digest, &item, &err), 0);
+	assert_int_equal(tag_find_newest(meta, STR("localhost/a:1"), &tag, &err), 1);
+	assert_true(tagging_is_opaque(&tag)); /* nor is it a base */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
 
 int main(void)
@@ -198,6 +245,7 @@ int main(void)
 		TEST(a_variant_goes_with_its_image),
 		TEST(a_variant_goes_with_a_manifest),
 		TEST(a_tag_of_that_name_is_its_owners),
+		TEST(a_variant_gives_nothing_that_its_repository_lacks),
 	};
 
 	return cmocka_run_group_tests_name("registry/gzip_tag", tests, NULL, NULL);
