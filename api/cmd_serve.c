@@ -53,7 +53,9 @@ static const struct cli_option options[] = {
 	 " where the configuration has none",
 	 false},
 	{"host", "NAME",
-	 "a name that requests may have as their Host, beside localhost and addresses", true},
+	 "a name that requests may have as their Host, beside localhost and addresses; a file as "
+	 "examples/mirror/hosts.toml may have it, too",
+	 true},
 	{"grace", "SECONDS", "when it is told to stop, wait so long for requests; 30 by default",
 	 false},
 	CLI_OPTION_DATA,
