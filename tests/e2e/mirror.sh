@@ -88,12 +88,20 @@ same "of one request as well" "$(requests 'GET /v2/held-1/blobs/')" 1
 for name in cut reset away; do
 	same "a blob comes whole: $name" "$(get "$(odd $name-1)" | sha)" "$(blob_of $name-1)"
 done
-digest=$(curl -sS "http://127.0.0.1:$(cat "$work/up/port")/v2/chunks-1/manifests/1" | jq -r .config.digest)
+unsaid() # NAME: its blob, of which no manifest is here
+{
+	curl -sS "http://127.0.0.1:$(cat "$work/up/port")/v2/$1/manifests/1" | jq -r .config.digest
+}
+digest=$(unsaid chunks-1)
 same "and so does one whose length nobody says" "$(get "/v2/odd.example/chunks-1/blobs/$digest" -D "$work/headers" | sha)" "$digest"
 holds "in chunks" "$(cat "$work/headers")" "^[Tt]ransfer-[Ee]ncoding: chunked"
 holds "what was cut goes on by a range" "$(cat "$work/up/requests")" 'GET /v2/cut-1/blobs/[^ ]* bytes='
 for sentence in "wrong bytes are cut off" "and are not kept"; do
 	refused "$sentence" '18|22' 'curl' get "$(odd flip-1)" -o "$work/flipped"
+done
+path=/v2/odd.example/chunks-flip-1/blobs/$(unsaid chunks-flip-1)
+for sentence in "so are wrong bytes in chunks" "which are not kept either"; do
+	refused "$sentence" '18|22|56' 'curl' get "$path" -o "$work/flipped"
 done
 same "an upstream that cannot be reached is 503" "$(status_of /v2/gone.example/a/manifests/1)" 503
 

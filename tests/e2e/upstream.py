@@ -14,6 +14,7 @@ bytes, which is its own. Its name says how that comes:
 	reset-*   the first connection is reset in the middle
 	away-*    it is redirected to another port, which wants no Authorization
 	chunks-*  it comes in chunks, and nothing says how long it is
+	chunks-flip-*  and a byte of it is wrong
 
 A line for each request goes to DIRECTORY/requests.
 """
@@ -98,7 +99,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(0.01)
         self.wfile.write(body[len(body) // 2:])
 
-    def send_chunks(self, body):
+    def send_chunks(self, name, body):
+        if name.startswith("chunks-flip"):
+            body = body[:-1] + bytes([body[-1] ^ 1])
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -135,7 +138,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers["Authorization"] and self.server is storage:
             return self.say(400, {}, b"only one auth mechanism allowed")
         if name.startswith("chunks"):
-            return self.send_chunks(blob)
+            return self.send_chunks(name, blob)
         if self.headers["Range"]:
             begin, status = int(self.headers["Range"].removeprefix("bytes=").split("-")[0]), 206
         self.send_response(status)
