@@ -4,6 +4,7 @@
 #include "api/human.h"
 #include "api/lookup.h"
 #include "layers/base/clock.h"
+#include "registry/holding.h"
 #include "registry/tag.h"
 
 static void tag_print(const struct cli *cli, const struct lookup *image, struct str name)
@@ -20,13 +21,30 @@ static void tag_print(const struct cli *cli, const struct lookup *image, struct 
 	human_json(value, stdout);
 }
 
+/*
+ * Who may read a repository of ours reads what its images lead to. One more of them
+ * gives no more than the first: what an index names may be another's.
+ */
+static int tag_check(struct store *store, const struct lookup *image, struct err *err)
+{
+	AUTO(meta) struct meta *meta = NULL;
+	struct str repository;
+	struct str tag;
+
+	if (!holding_split(buf_str(&image->name), &repository, &tag))
+		return 0;
+	if (meta_begin(store, META_READ, &meta, err) < 0)
+		return -1;
+	return holding_check(meta, repository, &image->target, err);
+}
+
 static int tag_image(const struct cli *cli, struct str name, struct err *err)
 {
 	AUTO(store) struct store *store = NULL;
 	auto_lookup struct lookup image = LOOKUP_INIT;
 	struct tag tag = {.at_ms = clock_now_ms()};
 
-	if (lookup_named(cli, &store, &image, err) < 0)
+	if (lookup_named(cli, &store, &image, err) < 0 || tag_check(store, &image, err) < 0)
 		return -1;
 	tag.target = image.target;
 	tag.manifest = image.digest;

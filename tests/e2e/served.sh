@@ -127,13 +127,19 @@ same "which the other's repository alone has" "$(code "/v2/private/a/blobs/$hidd
 # Nor does an index give what its entry names, when that was put as a blob, of which nobody asks what it names.
 own=$(jq -r '.layers[0].digest' "$work/private")
 whole=sha256:$(sha256sum <"$work/private" | cut -d' ' -f1)
-curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/private" "$url/v2/thief/b/blobs/uploads/?digest=$whole"
+for name in thief/a thief/b; do
+	curl -fsS -u "any:$token" -H "Content-Type: application/octet-stream" --data-binary @"$work/private" "$url/v2/$name/blobs/uploads/?digest=$whole"
+done
 jq -nj --arg digest "$whole" --argjson size "$(stat -c %s "$work/private")" --arg arch "$(jq -r .architecture "$work/claim")" '{schemaVersion: 2,
 	mediaType: "application/vnd.oci.image.index.v1+json", manifests: [{mediaType: "application/vnd.oci.image.manifest.v1+json",
 	digest: $digest, size: $size, platform: {os: "linux", architecture: $arch}}]}' >"$work/index"
 put thief/b/manifests/1 "$work/index"
 holds "an index has no variant with what its repository lacks" "$(ask /v2/thief/b/manifests/1-gzip)" '^404$'
 same "which it lacks after that" "$(code "/v2/private/a/blobs/$own") $(code "/v2/thief/b/blobs/$own") $(code "/v2/thief/b/blobs/$hidden")" "200 404 404"
+jq -jc --arg digest "sha256:$(sha256sum <"$work/stolen" | cut -d' ' -f1)" --argjson size "$(stat -c %s "$work/stolen")" \
+	'.manifests += [.manifests[0] + {digest: $digest, size: $size}]' "$work/index" >"$work/both"
+put thief/a/manifests/2 "$work/both"
+refused "nor has a name more than the one that it is given beside" 66 "thief/a has no $whole" hearth tag localhost/thief/a:2 localhost/others:2
 refused "nor is it a base" 66 "no image of any platform" hearth bake <(jq -n '{base: "localhost/thief/b:1", steps: ["ENV A=1"]}')
 
 jq -n --arg push "$registry/agents/bot:1" '{slug: "bot", model: "m", system: "s", sandbox: {image: {base: "scratch", push: [$push]}}}' >"$work/agent.json"
