@@ -3,11 +3,9 @@
  * uploads.c - sessions, from the first request to the last.
  *
  * A session's life:  has                   made by            visible
- *	1 fresh       a name in memory      uploads_begin()    to its repository
- *	2 half made   a file                uploads_append(),  the same, as fresh
- *	                                    uploads_close()
- *	3 open        its line              the same           to its repository
- *	4 gone        at most a descriptor  uploads_remove(),  no
+ *	1 half made   a name                uploads_begin()    no
+ *	2 open        its line              the same           to its repository
+ *	3 gone        at most a descriptor  uploads_remove(),  no
  *	                                    uploads_expire()
  *
  * What is half made when the daemon is killed goes UPLOADS_HALF_MS later.
@@ -47,7 +45,6 @@ struct uploads_session {
 	struct uploads *uploads;
 	int fd;                 /* -1 of a fresh one */
 	char id[ULID_TEXT_MAX]; /* "" for one without a name */
-	char *repository;       /* owned; of a fresh one, else NULL */
 	uint64_t size;
 };
 
@@ -154,22 +151,10 @@ int uploads_open(const struct uploads_options *options, struct uploads **out, st
 	return 0;
 }
 
-/* What the next daemon is to know. */
-static void uploads_leave_file(void *ctx, const char *id, struct str repository)
-{
-	const struct uploads *uploads = ctx;
-	struct err err;
-	auto_close int fd = uploads_file_make(uploads->dirfd, id, repository, &err);
-
-	if (fd < 0)
-		log_warn("upload forgotten why=\"%s\"", err.text);
-}
-
 void uploads_close(struct uploads *uploads)
 {
 	if (!uploads)
 		return;
-	uploads_fresh_each(&uploads->fresh, uploads_leave_file, uploads);
 	auto_close_release(&uploads->dirfd);
 	(void)pthread_cond_destroy(&uploads->left);
 	vacancy_done(&uploads->vacancy);
@@ -177,15 +162,17 @@ void uploads_close(struct uploads *uploads)
 	free(uploads);
 }
 
-/* A fresh session that is held becomes a file, which is locked before it is open. */
-static int uploads_make(struct uploads_session *session, struct err *err)
+/* A session that is held and was fresh has its file open from now on. */
+static int uploads_open_fresh(struct uploads_session *session, struct err *err)
 {
 	struct uploads *uploads = session->uploads;
+	auto_close int fd = uploads_file_open(uploads->dirfd, str_of(session->id), O_RDWR, err);
 
-	session->fd =
-		uploads_file_make(uploads->dirfd, session->id, str_of(session->repository), err);
-	if (session->fd < 0)
-		return -1;
+	if (fd < 0)
+		return fd == -2 ? err_set(err, ERR_NOT_FOUND, "the upload is gone") : -1;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_os(err, errno, "lock an upload");
+	session->fd = steal_fd(&fd);
 	uploads_fresh_end(&uploads->fresh, session->id);
 	return 0;
 }
@@ -212,7 +199,11 @@ int uploads_begin(struct uploads *uploads, struct str repository, char out_id[st
 		if (!uploads_admit(uploads))
 			return err_set(err, ERR_BUSY, "too many uploads are open; try again later");
 	}
-	uploads_fresh_add(&uploads->fresh, ulid_new(out_id), repository);
+	if (uploads_file_make(uploads->dirfd, ulid_new(out_id), repository, err) < 0) {
+		uploads_count(uploads, -1, 0);
+		return -1;
+	}
+	uploads_fresh_add(&uploads->fresh, out_id, repository);
 	return 0;
 }
 
@@ -291,7 +282,6 @@ int uploads_take(struct uploads *uploads, struct str repository, struct str id,
 	if (held < 0)
 		return -1;
 	*out = uploads_hold(uploads, &none, id, 0);
-	(*out)->repository = str_dup(repository);
 	return 1;
 }
 
@@ -314,7 +304,6 @@ void uploads_release(struct uploads_session *session)
 	if (session->fd < 0)
 		uploads_fresh_let_go(&session->uploads->fresh, session->id);
 	auto_close_release(&session->fd);
-	free(session->repository);
 	free(session);
 }
 
@@ -360,7 +349,7 @@ static int uploads_write_hard(struct uploads_session *session, struct str bytes,
 	uint64_t before = session->size;
 	struct err why;
 
-	if (session->fd < 0 && uploads_make(session, err) < 0)
+	if (session->fd < 0 && uploads_open_fresh(session, err) < 0)
 		return -1;
 	if (uploads_write(session, bytes, err) == 0)
 		return 0;
@@ -441,11 +430,8 @@ int uploads_remove(struct uploads_session *session, struct err *err)
 {
 	if (!session->id[0])
 		return 0;
-	if (session->fd < 0) {
+	if (session->fd < 0)
 		uploads_fresh_end(&session->uploads->fresh, session->id);
-		uploads_count(session->uploads, -1, 0);
-		return 0;
-	}
 	return uploads_unlink(session->uploads, session->id, session->size, err);
 }
 
@@ -470,7 +456,8 @@ static int uploads_expire_one(struct uploads *uploads, const char *id, const str
 	struct stat held;
 	int ours;
 
-	if (expiry->now_ms - uploads_changed_ms(st) < idle_ms)
+	if (expiry->now_ms - uploads_changed_ms(st) < idle_ms ||
+	    uploads_fresh_knows(&uploads->fresh, str_of(id)))
 		return 0;
 	ours = hold_try(uploads->dirfd, id, &hold, err);
 	if (ours <= 0)
@@ -489,8 +476,7 @@ int uploads_expire(struct uploads *uploads, int64_t idle_ms, struct err *err)
 {
 	struct uploads_expiry expiry = {.now_ms = clock_now_ms(), .idle_ms = idle_ms};
 
-	expiry.count = uploads_fresh_expire(&uploads->fresh, expiry.now_ms, idle_ms);
-	uploads_count(uploads, -expiry.count, 0);
+	uploads_fresh_forget(&uploads->fresh, expiry.now_ms, idle_ms);
 	if (uploads_each(uploads, uploads_expire_one, &expiry, err) < 0)
 		return -1;
 	return expiry.count;

@@ -2,11 +2,11 @@
 /*
  * uploads.h - upload sessions: blobs on their way into repositories of ours.
  *
- * A session that something came for is a file, uploads/<ulid> in the data
- * directory: a page that says whose it is, and behind it what came so far. So it is
- * there after a restart, and the file's size is its offset; one that is empty is
- * there after uploads_close() alone (uploads_fresh.h). It belongs to one repository, and to one
- * request at a time, which holds it, by a flock where it is a file: bytes of two are never mixed.
+ * A session is a file, uploads/<ulid> in the data directory: a page that says
+ * whose it is, and behind it what came so far. So it is there after a restart,
+ * and the file's size is its offset. It belongs to one repository, and to one
+ * request at a time, which holds it, by a flock once something came: bytes of two
+ * are never mixed.
  *
  * Durability: none, nothing is synced. After a power cut a session may be gone,
  * or shorter, or hold other bytes, which its digest will show; then the client

@@ -7,7 +7,6 @@
 #include "layers/base/ulid.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 static int uploads_file_format(struct str repository, struct buf *out, struct err *err)
@@ -23,30 +22,22 @@ static int uploads_file_format(struct str repository, struct buf *out, struct er
 	return buf_add(out, STR("\n"), err);
 }
 
-static int uploads_file_fill(int fd, struct str page, struct err *err)
-{
-	if (fd_write_all(fd, page.ptr, page.len, err) < 0)
-		return -1;
-	return flock(fd, LOCK_EX | LOCK_NB) == 0 && ftruncate(fd, UPLOADS_FILE_PAGE) == 0
-		       ? 0
-		       : err_os(err, errno, "make an upload");
-}
-
 int uploads_file_make(int dirfd, const char *id, struct str repository, struct err *err)
 {
-	auto_buf struct buf page = BUF_INIT(UPLOADS_FILE_PAGE);
+	auto_buf struct buf line = BUF_INIT(UPLOADS_FILE_PAGE);
+	char page[UPLOADS_FILE_PAGE] = "";
 	auto_close int fd = -1;
 
-	if (uploads_file_format(repository, &page, err) < 0)
+	if (uploads_file_format(repository, &line, err) < 0)
 		return -1;
-	fd = openat(dirfd, id, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	memcpy(page, line.ptr, line.len);
+	fd = openat(dirfd, id, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_os(err, errno, "make an upload");
-	if (uploads_file_fill(fd, buf_str(&page), err) < 0) {
-		(void)unlinkat(dirfd, id, 0);
-		return -1;
-	}
-	return steal_fd(&fd);
+	if (fd_write_all(fd, page, sizeof(page), err) == 0)
+		return 0;
+	(void)unlinkat(dirfd, id, 0);
+	return -1;
 }
 
 int uploads_file_open(int dirfd, struct str id, int flags, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploads_file.h - the file of an upload session that something came for:
+ * uploads_file.h - the file of an upload session:
  *
  *	offset  what
  *	0       {"repository": "tools/app", "startedAt": "…", "v": 1}, a line
@@ -16,7 +16,7 @@
 
 #define UPLOADS_FILE_PAGE ((size_t)4096)
 
-/* A new one, locked, open to be written and read: a descriptor, or -1. */
+/* A new one, which nothing came for. */
 int uploads_file_make(int dirfd, const char *id, struct str repository, struct err *err) MUST_CHECK;
 
 /* A descriptor, -2 where there is none of this name, -1. */

@@ -123,25 +123,22 @@ void uploads_fresh_end(struct uploads_fresh *fresh, const char *id)
 	lock_drop(&fresh->lock);
 }
 
-void uploads_fresh_each(struct uploads_fresh *fresh, uploads_fresh_fn *fn, void *ctx)
+bool uploads_fresh_knows(struct uploads_fresh *fresh, struct str id)
 {
+	bool knows;
+
 	lock_take(&fresh->lock);
-	for (size_t i = 0; i < fresh->count; i++)
-		fn(ctx, fresh->all[i]->id, str_of(fresh->all[i]->repository));
+	knows = uploads_fresh_find_locked(fresh, id) != UPLOADS_FRESH_NONE;
 	lock_drop(&fresh->lock);
+	return knows;
 }
 
-int uploads_fresh_expire(struct uploads_fresh *fresh, int64_t now_ms, int64_t idle_ms)
+void uploads_fresh_forget(struct uploads_fresh *fresh, int64_t now_ms, int64_t idle_ms)
 {
-	int count = 0;
-
 	lock_take(&fresh->lock);
 	for (size_t i = fresh->count; i-- > 0;) {
-		if (fresh->all[i]->held || now_ms - fresh->all[i]->used_ms < idle_ms)
-			continue;
-		uploads_fresh_remove_locked(fresh, i);
-		count++;
+		if (!fresh->all[i]->held && now_ms - fresh->all[i]->used_ms >= idle_ms)
+			uploads_fresh_remove_locked(fresh, i);
 	}
 	lock_drop(&fresh->lock);
-	return count;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploads_fresh.h - upload sessions that nothing has come for yet.
+ * uploads_fresh.h - upload sessions of this daemon that nothing came for yet.
  *
- * Most uploads are one body, which goes into the store as it comes: their session
- * never holds a byte, and is a name in memory. It becomes a file with the first
- * byte that has to be kept, or when the daemon ends (uploads.h). A daemon that is
- * killed forgets it, and its client begins anew, with nothing to send twice.
+ * Most uploads are one body, which goes into the store as it comes: the file of
+ * their session is made, for a daemon that is killed, and is removed in the end,
+ * and need not be opened, read and locked in between. What is not known here, or no
+ * more, is what its file says (uploads.h).
  *
  * Memory: an id and the name of a repository for each; their number is bounded by
  * who adds them. Threads: any may call; one that is held is one request's.
@@ -38,13 +38,12 @@ bool uploads_fresh_has(struct uploads_fresh *fresh, struct str id, struct str re
 int uploads_fresh_hold(struct uploads_fresh *fresh, struct str id, struct str repository,
 		       struct err *err) MUST_CHECK;
 
-/* By who holds it: it stays, used just now; or is no more. */
+/* By who holds it: it stays, used just now; or is fresh no more. */
 void uploads_fresh_let_go(struct uploads_fresh *fresh, const char *id);
 void uploads_fresh_end(struct uploads_fresh *fresh, const char *id);
 
-/* Call fn for each, which adds and ends none. */
-typedef void uploads_fresh_fn(void *ctx, const char *id, struct str repository);
-void uploads_fresh_each(struct uploads_fresh *fresh, uploads_fresh_fn *fn, void *ctx);
+/* Whether it is known, whoever's it is. */
+bool uploads_fresh_knows(struct uploads_fresh *fresh, struct str id);
 
-/* End those that nobody holds, and that nobody has used for so long. How many. */
-int uploads_fresh_expire(struct uploads_fresh *fresh, int64_t now_ms, int64_t idle_ms);
+/* Those that nobody holds, and that nobody has used for so long, are as all others. */
+void uploads_fresh_forget(struct uploads_fresh *fresh, int64_t now_ms, int64_t idle_ms);

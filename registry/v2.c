@@ -36,7 +36,7 @@ static v2_answer_fn *const v2_answers[V2_KINDS] = {
 	[V2_UPLOADS] = v2_upload_answer,    [V2_UPLOAD] = v2_upload_answer,
 };
 
-/* A session is opened, which takes memory alone. */
+/* A session is opened: there is no body to stream. */
 static bool v2_only_opens(const struct v2_call *call)
 {
 	const char *length = http_find_header(call->request, "Content-Length");
@@ -61,7 +61,7 @@ void v2_terms(const struct v2_call *call, struct http_terms *out)
 		.blocks = call->path.action >= V2_PUSH,
 	};
 	if (v2_only_opens(call))
-		*out = (struct http_terms){.body_max = 0};
+		*out = (struct http_terms){.blocks = true};
 }
 
 /* *err says why where it is nobody's. */

@@ -167,11 +167,12 @@ static void check_files(struct store *store, int count)
 	assert_int_equal(count, 0);
 }
 
-/* Until its first byte, or the daemon's end, a session is a name. */
-static void what_nothing_came_for_is_a_file_at_the_end(void **state)
+/* Also to a daemon that comes after one that was killed. */
+static void what_nothing_came_for_is_there_as_well(void **state)
 {
 	struct store_fixture *fixture = *state;
 	struct uploads *uploads = begin(fixture->store, NULL);
+	struct uploads *next;
 	struct uploads_session *session;
 	char ended[ULID_TEXT_MAX];
 	char idle[ULID_TEXT_MAX];
@@ -194,13 +195,18 @@ static void what_nothing_came_for_is_a_file_at_the_end(void **state)
 	assert_int_equal(uploads_load(uploads).sessions, 1);
 	uploads_release(session);
 	assert_int_equal(size_of(uploads, held), 0);
-	check_files(fixture->store, 0);
-	uploads_close(uploads);
 	check_files(fixture->store, 1);
-	uploads = begin(fixture->store, NULL);
-	assert_int_equal(size_of(uploads, held), 0);
-	assert_int_equal(uploads_load(uploads).sessions, 1);
+	next = begin(fixture->store, NULL);
 	uploads_close(uploads);
+	assert_int_equal(size_of(next, held), 0);
+	assert_int_equal(uploads_load(next).sessions, 1);
+	session = take(next, held);
+	check_ok(append(session, "bytes", &err), &err);
+	check_ok(uploads_remove(session, &err), &err);
+	uploads_release(session);
+	check_is_nothing(next, held);
+	check_files(fixture->store, 0);
+	uploads_close(next);
 }
 
 static void names_that_are_no_sessions_are_nothing(void **state)
@@ -366,7 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(a_session_grows_from_one_process_to_the_next),
 		STORE_TEST(a_session_is_of_one_repository_and_one_request),
-		STORE_TEST(what_nothing_came_for_is_a_file_at_the_end),
+		STORE_TEST(what_nothing_came_for_is_there_as_well),
 		STORE_TEST(names_that_are_no_sessions_are_nothing),
 		STORE_TEST(what_came_before_a_client_vanished_stays),
 		STORE_TEST(there_are_only_so_many_of_so_many_bytes),
