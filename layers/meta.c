@@ -91,6 +91,11 @@ struct store *meta_store(const struct meta *meta)
 	return meta->store;
 }
 
+bool meta_is_outdated(const struct meta *meta)
+{
+	return meta->mode == META_READ && mdb_txn_id(meta->txn) + 1 != meta_generation(meta->store);
+}
+
 void meta_on_commit(struct meta *meta, meta_committed_fn *fn, void *ctx)
 {
 	assert(meta->mode != META_READ);

@@ -45,6 +45,9 @@ void meta_abort(struct meta *meta);
 /* The store that was given. */
 struct store *meta_store(const struct meta *meta);
 
+/* Whether it is a snapshot, and something was committed since by any process. */
+bool meta_is_outdated(const struct meta *meta);
+
 /* 1 hit, 0 miss, -1. The caller owns *out. A table never written is empty. */
 int meta_get(struct meta *meta, const char *table, struct str key, json_t **out, struct err *err)
 	MUST_CHECK;

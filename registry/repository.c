@@ -124,6 +124,20 @@ void repository_read_receipt(const struct receipt *receipt, struct repository_it
 	};
 }
 
+/* After a look at the receipts: one that is gone may have become a record since the snapshot. */
+static int repository_find_since(struct meta *meta, struct str repository,
+				 enum repository_kind kind, const struct digest *digest,
+				 struct repository_item *out, struct err *err)
+{
+	AUTO(meta) struct meta *now = NULL;
+
+	if (!meta_is_outdated(meta))
+		return 0;
+	if (meta_begin(meta_store(meta), META_READ, &now, err) < 0)
+		return -1;
+	return repository_find_record(now, repository, kind, digest, out, err);
+}
+
 int repository_find(struct meta *meta, struct str repository, enum repository_kind kind,
 		    const struct digest *digest, struct repository_item *out, struct err *err)
 {
@@ -135,7 +149,7 @@ int repository_find(struct meta *meta, struct str repository, enum repository_ki
 	found = receipt_find(meta_store(meta), repository, digest, &receipt, err);
 	if (found == 1)
 		repository_read_receipt(&receipt, out);
-	return found;
+	return found != 0 ? found : repository_find_since(meta, repository, kind, digest, out, err);
 }
 
 /* Members that others added stay, but for what it is about. */

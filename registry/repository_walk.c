@@ -25,13 +25,26 @@ int repository_exists(struct meta *meta, struct str repository, struct err *err)
 	return repository_has(meta, repository, REPOSITORY_MANIFEST, err);
 }
 
-int repository_is_begun(struct meta *meta, struct str repository, struct err *err)
+static int repository_has_any(struct meta *meta, struct str repository, struct err *err)
 {
 	int found = repository_exists(meta, repository, err);
 
+	return found != 0 ? found : repository_has(meta, repository, REPOSITORY_BLOB, err);
+}
+
+int repository_is_begun(struct meta *meta, struct str repository, struct err *err)
+{
+	AUTO(meta) struct meta *now = NULL;
+	int found = repository_has_any(meta, repository, err);
+
 	if (found == 0)
-		found = repository_has(meta, repository, REPOSITORY_BLOB, err);
-	return found != 0 ? found : receipt_exists(meta_store(meta), repository, err);
+		found = receipt_exists(meta_store(meta), repository, err);
+	if (found != 0 || !meta_is_outdated(meta))
+		return found;
+	/* A receipt that is gone may have become a record since the snapshot. */
+	if (meta_begin(meta_store(meta), META_READ, &now, err) < 0)
+		return -1;
+	return repository_has_any(now, repository, err);
 }
 
 struct repository_walk {

@@ -166,6 +166,38 @@ static void a_repository_begins_with_a_receipt(void **state)
 	assert_true(stored(desk.v2.store, &stock));
 }
 
+/* Who looks in a snapshot from before a collection finds what that has made a record of. */
+static void a_receipt_is_found_until_its_record_is(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct store *store = desk.v2.store;
+	struct stock one = take_in(store, "a", "one", DIGEST_SHA256);
+	struct stock other = take_in(store, "a", "other", DIGEST_SHA512);
+	AUTO(meta) struct meta *before = NULL;
+	struct repository_item item;
+	struct err err = {0};
+
+	check_ok(meta_begin(store, META_READ, &before, &err), &err);
+	assert_false(meta_is_outdated(before));
+	(void)collect_as(store, false);
+	assert_false(has_receipt(store, &one) || has_receipt(store, &other));
+	assert_true(meta_is_outdated(before));
+	assert_int_equal(
+		repository_find(before, STR("a"), REPOSITORY_BLOB, &one.digest, &item, &err), 1);
+	assert_true(digest_equal(&item.blob, &one.blob));
+	assert_int_equal(
+		repository_find(before, STR("a"), REPOSITORY_BLOB, &other.digest, &item, &err), 1);
+	assert_true(digest_equal(&item.blob, &other.blob));
+	assert_int_equal(
+		repository_find(before, STR("b"), REPOSITORY_BLOB, &one.digest, &item, &err), 0);
+	assert_int_equal(repository_is_begun(before, STR("a"), &err), 1);
+	assert_int_equal(repository_is_begun(before, STR("b"), &err), 0);
+	assert_int_equal(ask(&desk, HTTP_DELETE, &one), 202);
+	assert_int_equal(
+		repository_find(before, STR("a"), REPOSITORY_BLOB, &one.digest, &item, &err), 0);
+	use_forget(store, &other.blob);
+}
+
 struct collecting {
 	struct store *store;
 	atomic_bool over;
@@ -217,6 +249,7 @@ int main(void)
 		TEST(a_manifest_makes_records_of_what_it_names),
 		TEST(what_is_deleted_has_neither),
 		TEST(a_repository_begins_with_a_receipt),
+		TEST(a_receipt_is_found_until_its_record_is),
 		TEST(nothing_that_was_taken_in_is_collected),
 	};
 
