@@ -430,9 +430,12 @@ int uploads_remove(struct uploads_session *session, struct err *err)
 {
 	if (!session->id[0])
 		return 0;
+	if (uploads_unlink(session->uploads, session->id, session->size, err) < 0)
+		return -1;
+	/* After the file, which nobody has locked: else others would find that, and add to it. */
 	if (session->fd < 0)
 		uploads_fresh_end(&session->uploads->fresh, session->id);
-	return uploads_unlink(session->uploads, session->id, session->size, err);
+	return 0;
 }
 
 struct uploads_expiry {

@@ -364,6 +364,37 @@ static void places_are_kept_for_who_has_all_bytes(void **state)
 		uploads_leave(uploads);
 }
 
+/*
+ * The name goes after the file, so nobody takes in between what he then adds to in vain: as
+ * long as the file cannot go, its session is held.
+ */
+static void what_ends_is_held_until_its_file_is_gone(void **state)
+{
+	struct store_fixture *fixture = *state;
+	struct uploads *uploads = begin(fixture->store, NULL);
+	int root = store_dirfd(fixture->store, STORE_ROOT);
+	AUTO(uploads_session) struct uploads_session *session = NULL;
+	struct uploads_session *other = NULL;
+	char id[ULID_TEXT_MAX];
+	char name[64];
+	struct err err = {0};
+
+	check_ok(uploads_begin(uploads, HERE, id, &err), &err);
+	session = take(uploads, id);
+	(void)snprintf(name, sizeof(name), "uploads/%s", id);
+	assert_int_equal(unlinkat(root, name, 0), 0);
+	assert_int_equal(mkdirat(root, name, 0700), 0);
+	check_err(uploads_remove(session, &err), &err, ERR_OS);
+	check_err(uploads_take(uploads, HERE, str_of(id), &other, &err), &err, ERR_CONFLICT);
+	assert_int_equal(unlinkat(root, name, AT_REMOVEDIR), 0);
+	assert_int_equal(mknodat(root, name, S_IFREG | 0600, 0), 0);
+	check_ok(uploads_remove(session, &err), &err);
+	assert_int_equal(uploads_take(uploads, HERE, str_of(id), &other, &err), 0);
+	assert_int_equal(uploads_load(uploads).sessions, 0);
+	uploads_release(steal_ptr(&session));
+	uploads_close(uploads);
+}
+
 #define STORE_TEST(test) \
 	cmocka_unit_test_setup_teardown(test, store_fixture_open, store_fixture_close)
 
@@ -379,6 +410,7 @@ int main(void)
 		STORE_TEST(idle_sessions_expire_unless_somebody_holds_them),
 		STORE_TEST(where_there_are_too_many_idle_ones_go_sooner),
 		STORE_TEST(what_a_killed_daemon_left_half_made_goes),
+		STORE_TEST(what_ends_is_held_until_its_file_is_gone),
 		STORE_TEST(places_are_kept_for_who_has_all_bytes),
 	};
 
