@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/unrecorded.h"
 
+#include "layers/blob.h"
 #include "layers/receipt.h"
 #include "registry/repository.h"
 
 #include <stdlib.h>
 
-/* Who deletes the blob does so in a transaction before this one, or finds the record. */
+/*
+ * Who deletes the blob does so in a transaction before this one, or finds the record. A blob
+ * may be gone where a program collected that knows no receipts.
+ */
 static int unrecorded_record(struct meta *meta, const struct receipt *receipt, struct err *err)
 {
+	struct store *store = meta_store(meta);
+	struct blob_info blob;
 	struct receipt now;
-	int found =
-		receipt_find(meta_store(meta), str_of(receipt->name), &receipt->digest, &now, err);
+	int found = receipt_find(store, str_of(receipt->name), &receipt->digest, &now, err);
 
+	if (found == 1)
+		found = blob_find(store, &now.blob, &blob, err);
 	return found == 1 ? repository_put_receipt(meta, &now, err) : found;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was pushed and has a receipt alone, while it is collected. */
 #include "bake/gc.h"
+#include "layers/collect.h"
 #include "layers/use.h"
+#include "registry/document.h"
 #include "registry/intake.h"
 #include "tests/registry/v2_desk.h"
 
@@ -198,6 +200,38 @@ static void a_receipt_is_found_until_its_record_is(void **state)
 	use_forget(store, &other.blob);
 }
 
+/* As a program does that knows no receipts. */
+static void collect_without_receipts(struct store *store)
+{
+	const struct collect_options options = {.names = document_names};
+	AUTO(collector) struct collector *collector = NULL;
+	struct collect_result result;
+	struct meta *snapshot;
+	struct err err = {0};
+
+	check_ok(collect_open(store, &options, &collector, &err), &err);
+	check_ok(collect_mark(collector, &snapshot, &err), &err);
+	check_ok(collect_sweep(collector, &result, &err), &err);
+}
+
+static void a_receipt_of_what_is_gone_makes_no_record(void **state)
+{
+	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
+	struct store *store = desk.v2.store;
+	struct stock gone = take_in(store, "a", "gone", DIGEST_SHA512);
+
+	collect_without_receipts(store);
+	assert_false(stored(store, &gone));
+	assert_true(has_receipt(store, &gone));
+	assert_int_equal(ask(&desk, HTTP_GET, &gone), 404);
+	(void)collect_as(store, false);
+	assert_false(has_receipt(store, &gone));
+	assert_int_equal(count(store, false), 0);
+	gone = take_in(store, "a", "gone", DIGEST_SHA512);
+	assert_int_equal(ask(&desk, HTTP_HEAD, &gone), 200);
+	use_forget(store, &gone.blob);
+}
+
 struct collecting {
 	struct store *store;
 	atomic_bool over;
@@ -250,6 +284,7 @@ int main(void)
 		TEST(what_is_deleted_has_neither),
 		TEST(a_repository_begins_with_a_receipt),
 		TEST(a_receipt_is_found_until_its_record_is),
+		TEST(a_receipt_of_what_is_gone_makes_no_record),
 		TEST(nothing_that_was_taken_in_is_collected),
 	};
 
