@@ -33,8 +33,8 @@
 #include "layers/base/http.h"
 
 #define SERVER_HEAD_BYTES ((size_t)12 * 1024)
-/* Memory of a connection, as far as it is touched: a body is read by half of it at a time. */
-#define SERVER_CONNECTION_BYTES ((size_t)64 * 1024)
+/* Memory of a connection. A body is read by half of it, which each request touches. */
+#define SERVER_CONNECTION_BYTES ((size_t)24 * 1024)
 #define SERVER_SWALLOW_BYTES ((size_t)64 * 1024 * 1024)
 #define SERVER_CONNECTIONS_MAX 4096
 #define SERVER_LISTENERS_MAX 32
