@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was pushed and has a receipt alone, while it is collected. */
-#include "bake/gc.h"
 #include "layers/collect.h"
 #include "layers/use.h"
 #include "registry/document.h"
 #include "registry/intake.h"
+#include "tests/bake/gc_scene.h"
 #include "tests/registry/v2_desk.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-
-#define ROUNDS 25 /* of a race: each is a few milliseconds */
-
-static struct gc_result collect_as(struct store *store, bool dry_run)
-{
-	const struct gc_options options = {
-		.store = store, .policy = GC_POLICY_INIT, .dry_run = dry_run};
-	struct gc_result result;
-	struct err err = {0};
-
-	check_ok(gc_run(&options, &result, &err), &err);
-	return result;
-}
 
 /* As an upload ends. */
 static struct stock take_in(struct store *store, const char *repository, const char *text,
@@ -35,14 +19,6 @@ static struct stock take_in(struct store *store, const char *repository, const c
 	check_ok(intake_add(intake, str_of(text), &err), &err);
 	check_ok(intake_keep(intake, str_of(repository), &err), &err);
 	return stock;
-}
-
-static bool stored(struct store *store, const struct stock *stock)
-{
-	struct blob_info info;
-	struct err err = {0};
-
-	return blob_find(store, &stock->digest, &info, &err) == 1;
 }
 
 static bool has_receipt(struct store *store, const struct stock *stock)
@@ -101,7 +77,7 @@ static void a_collection_makes_records_of_receipts(void **state)
 	assert_int_equal(count(store, false), 2);
 	assert_int_equal(collect_as(store, true).collected.blobs, 0);
 	assert_true(has_receipt(store, &one));
-	assert_int_equal(collect_as(store, false).collected.blobs, 0);
+	assert_int_equal(collect(store).collected.blobs, 0);
 	assert_false(has_receipt(store, &one) || has_receipt(store, &other));
 	assert_int_equal(count(store, true), 2);
 	assert_int_equal(count(store, false), 2);
@@ -139,12 +115,12 @@ static void what_is_deleted_has_neither(void **state)
 
 	assert_int_equal(ask(&desk, HTTP_DELETE, &received), 202);
 	assert_int_equal(ask(&desk, HTTP_DELETE, &received), 404);
-	(void)collect_as(store, false);
+	(void)collect(store);
 	assert_false(stored(store, &received));
 	(void)take_in(store, "a", "recorded", DIGEST_SHA256); /* it has both now */
 	assert_int_equal(ask(&desk, HTTP_DELETE, &recorded), 202);
 	assert_int_equal(ask(&desk, HTTP_GET, &recorded), 404);
-	(void)collect_as(store, false);
+	(void)collect(store);
 	assert_false(stored(store, &recorded));
 	assert_int_equal(count(store, false), 0);
 }
@@ -181,7 +157,7 @@ static void a_receipt_is_found_until_its_record_is(void **state)
 
 	check_ok(meta_begin(store, META_READ, &before, &err), &err);
 	assert_false(meta_is_outdated(before));
-	(void)collect_as(store, false);
+	(void)collect(store);
 	assert_false(has_receipt(store, &one) || has_receipt(store, &other));
 	assert_true(meta_is_outdated(before));
 	assert_int_equal(
@@ -224,7 +200,7 @@ static void a_receipt_of_what_is_gone_makes_no_record(void **state)
 	assert_false(stored(store, &gone));
 	assert_true(has_receipt(store, &gone));
 	assert_int_equal(ask(&desk, HTTP_GET, &gone), 404);
-	(void)collect_as(store, false);
+	(void)collect(store);
 	assert_false(has_receipt(store, &gone));
 	assert_int_equal(count(store, false), 0);
 	gone = take_in(store, "a", "gone", DIGEST_SHA512);
@@ -232,29 +208,14 @@ static void a_receipt_of_what_is_gone_makes_no_record(void **state)
 	use_forget(store, &gone.blob);
 }
 
-struct collecting {
-	struct store *store;
-	atomic_bool over;
-};
-
-static void *collect_on(void *ctx)
-{
-	struct collecting *collecting = ctx;
-
-	while (!atomic_load(&collecting->over))
-		(void)collect_as(collecting->store, false);
-	return NULL;
-}
-
 /* A manifest may name what was taken in just now, whoever collects meanwhile. */
 static void nothing_that_was_taken_in_is_collected(void **state)
 {
 	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
 	struct store *store = desk.v2.store;
-	struct collecting collecting = {.store = store};
-	pthread_t thread;
+	struct collecting collecting;
 
-	assert_int_equal(pthread_create(&thread, NULL, collect_on, &collecting), 0);
+	collecting_begin(&collecting, store);
 	for (int i = 0; i < ROUNDS; i++) {
 		struct stock config;
 		char bytes[64];
@@ -270,8 +231,7 @@ static void nothing_that_was_taken_in_is_collected(void **state)
 		if (i % 2 == 0)
 			assert_int_equal(ask(&desk, HTTP_DELETE, &config), 202);
 	}
-	atomic_store(&collecting.over, true);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	collecting_end(&collecting);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)

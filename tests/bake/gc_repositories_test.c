@@ -1,48 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What repositories hold, while it is collected. */
 #include "bake/fsck.h"
-#include "bake/gc.h"
 #include "layers/base/clock.h"
 #include "layers/lease.h"
 #include "layers/use.h"
 #include "registry/holding.h"
 #include "registry/tag.h"
+#include "tests/bake/gc_scene.h"
 #include "tests/registry/v2_desk.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #define CONFIG                                                                                 \
 	"{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"type\":\"layers\",\"diff_" \
 	"ids\":[]}}"
-#define ROUNDS 25 /* of a race: each is a few milliseconds */
-
-static struct gc_result collect_as(struct store *store, bool dry_run)
-{
-	const struct gc_options options = {
-		.store = store, .policy = GC_POLICY_INIT, .dry_run = dry_run};
-	struct gc_result result;
-	struct err err = {0};
-
-	check_ok(gc_run(&options, &result, &err), &err);
-	return result;
-}
-
-static struct gc_result collect(struct store *store)
-{
-	return collect_as(store, false);
-}
-
-static bool stored(struct store *store, const struct stock *stock)
-{
-	struct blob_info info;
-	struct err err = {0};
-	int found = blob_find(store, &stock->digest, &info, &err);
-
-	check_ok(found, &err);
-	return found == 1;
-}
-
 static bool holds(struct store *store, const char *repository, const struct stock *stock)
 {
 	AUTO(meta) struct meta *meta = NULL;
@@ -356,20 +325,6 @@ static bool is_there(struct v2_desk *desk, const struct stock *stock)
 	return v2_ask(desk, HTTP_HEAD, target, NULL, STR("")) == 200;
 }
 
-struct collecting {
-	struct store *store;
-	atomic_bool over;
-};
-
-static void *collect_on(void *ctx)
-{
-	struct collecting *collecting = ctx;
-
-	while (!atomic_load(&collecting->over))
-		(void)collect(collecting->store);
-	return NULL;
-}
-
 /*
  * Whoever is told that his blob is there may name it, and who is told that his
  * manifest was taken finds all that it names.
@@ -378,10 +333,9 @@ static void no_manifest_that_was_taken_loses_a_blob(void **state)
 {
 	auto_v2_desk struct v2_desk desk = v2_desk_of(state);
 	struct store *store = desk.v2.store;
-	struct collecting collecting = {.store = store};
-	pthread_t thread;
+	struct collecting collecting;
 
-	assert_int_equal(pthread_create(&thread, NULL, collect_on, &collecting), 0);
+	collecting_begin(&collecting, store);
 	for (int i = 0; i < ROUNDS; i++) {
 		struct stock config;
 		struct stock manifest;
@@ -408,8 +362,7 @@ static void no_manifest_that_was_taken_loses_a_blob(void **state)
 		if (i % 3 == 0)
 			delete_manifest(&desk, &manifest);
 	}
-	atomic_store(&collecting.over, true);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	collecting_end(&collecting);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_fixture_open, store_fixture_close)
